@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from kit.rating_study import session_of
 from kit.study_place import all_rows, behind_the_record
-from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
 from starlette.types import Message, Receive, Scope, Send
 
@@ -22,7 +21,7 @@ from annotate.sessions import IDLE_SECONDS, Sightings
 from annotate.signin import FAILURES, GUESSERS_KEPT, Throttle, network
 from data.database import open_study
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Access, Role
 from data.study import access
 from data.study import people as study_people
@@ -42,11 +41,11 @@ CONTROLS = Path(navigation.__file__).parent / "screens" / "controls.py"  # of se
 ONCE = Way(once=True, days=14)
 
 
-def added(engine: Engine, name: str, way: Way = Way(), role: Role = Role.CLINICIAN) -> str:  # noqa: B008 frozen
+def added(engine, name, way=Way(), role=Role.CLINICIAN):  # noqa: B008 frozen
     return add_people(OPERATOR, engine, [name], role, None, way)[0].code
 
 
-def entered(engine: Engine, code: str) -> Person:
+def entered(engine, code):
     found = check_code(engine, code).person
     assert found is not None
     return found
@@ -265,7 +264,7 @@ def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role():
             assert asks <= screen.roles, one
 
 
-def used(path: Path) -> list[object]:
+def used(path):
     """Return every function of the study's modules that a file calls by its module."""
     tree = ast.parse(path.read_text())
     modules = {
@@ -284,7 +283,7 @@ def used(path: Path) -> list[object]:
     return [one for one in found if inspect.isfunction(one)]
 
 
-def asking(cookie: str, scheme: str = "ws") -> HTTPConnection:
+def asking(cookie, scheme="ws"):
     """Return a WebSocket that carries a cookie."""
     return HTTPConnection(
         {
@@ -296,7 +295,7 @@ def asking(cookie: str, scheme: str = "ws") -> HTTPConnection:
     )
 
 
-def let_in(engine: Engine, asking: HTTPConnection) -> bool:
+def let_in(engine, asking):
     """Tell whether a WebSocket reaches the application."""
     reached = []
 

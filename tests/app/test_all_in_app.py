@@ -3,7 +3,6 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from urllib.parse import parse_qsl
@@ -78,7 +77,7 @@ DRAWN = {
 
 
 @pytest.fixture(scope="module")
-def labels(study, tmp_path_factory) -> Iterator[Callable[[str], set[str]]]:
+def labels(study, tmp_path_factory):
     """Return what draws a screen of a rated study for a coordinator, once, and tells its controls."""
     rated(command(study), tmp_path_factory.mktemp("files"), n=3)
     jurors = [SEATED | {"name": name, "model": name} for name in ("gpt", "llama")]
@@ -92,7 +91,7 @@ def labels(study, tmp_path_factory) -> Iterator[Callable[[str], set[str]]]:
         end_computing()
 
 
-def _labels(address: str) -> set[str]:
+def _labels(address):
     """Draw a screen and return the labels of its controls and of what they let one choose."""
     screen, _, parameter = address.partition("?")
     page = (

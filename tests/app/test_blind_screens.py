@@ -5,8 +5,6 @@ whose authors are permuted; all that Streamlit would send is compared.
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from kit.authored_study import make, permuted, plain, shuffled, turned, unheard
@@ -34,12 +32,12 @@ screen.draw(study(), Person({key}, {name!r}, Role({role!r})))
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory) -> str:
+def study(tmp_path_factory):
     return make(tmp_path_factory.mktemp("authored"))
 
 
 @pytest.fixture(scope="module")
-def as_it_is(study, tmp_path_factory) -> dict[str, str]:
+def as_it_is(study, tmp_path_factory):
     """Return every screen of the study as it is."""
     folder = tmp_path_factory.mktemp("as-it-is")
     return all_drawn(permuted(study, folder, list), folder)
@@ -54,7 +52,7 @@ def test_no_byte_of_a_screen_depends_on_who_wrote_what(study, as_it_is, tmp_path
         assert found[what] == said, what
 
 
-def all_drawn(url: str, folder: Path) -> dict[tuple[str, ...], str]:
+def all_drawn(url, folder):
     """Return what every view of every screen sends to the browser of each role."""
     engine = open_study(url)
     with Session(engine) as session:
@@ -75,7 +73,7 @@ def all_drawn(url: str, folder: Path) -> dict[tuple[str, ...], str]:
     return found
 
 
-def views(script: str, opened: str) -> Iterator[tuple[str, str]]:
+def views(script, opened):
     """Yield the name of each view of a screen with all that it sends; one response, too."""
     first, names = drawn(script)
     yield "", first
@@ -87,7 +85,7 @@ def views(script: str, opened: str) -> Iterator[tuple[str, str]]:
         yield "a response", drawn(script, **{VIEW: "Responses"}, response=opened)[0]
 
 
-def drawn(script: str, **address: str) -> tuple[str, list[str]]:
+def drawn(script, **address):
     """Return what a screen sends at an address, and the names of its views."""
     app = drawn_page(script)
     for name, value in address.items():

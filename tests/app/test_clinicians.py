@@ -5,9 +5,7 @@ import json
 import pytest
 from kit.browsers import drawn_page, said
 from kit.rating_study import build, row, rubric, task_of
-from kit.studies import Run
 from sqlmodel import Session, select
-from streamlit.testing.v1 import AppTest
 
 from data.card import Reply
 from data.person import OPERATOR
@@ -25,7 +23,7 @@ HASTY = "dr-quick"
 
 
 @pytest.fixture
-def rated(run, engine, tmp_path) -> Run:
+def rated(run, engine, tmp_path):
     """Two clinicians read for a minute and differ from response to response; one gives 4 at once."""
     rows = [row(n, "word " * 150 + f"{n}.", response_id=f"r{n}") for n in range(N)]
     build(engine, rows, ["dr-a", "dr-b", HASTY], rubric("accuracy"))
@@ -97,7 +95,7 @@ manage_person(study(), OPERATOR, member, 1)
 
 
 @pytest.fixture
-def dialogs(serve) -> dict[str, AppTest]:
+def dialogs(serve):
     """Return the dialog of a clinician, and that of a researcher."""
     for name, role in (("dr-a", Role.CLINICIAN), ("Rita", Role.RESEARCHER)):
         add_people(OPERATOR, serve, [name], role)

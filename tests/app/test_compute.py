@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from subprocess import PIPE
 
@@ -40,24 +39,24 @@ PATIENT = "Mrs Krause has chest pain"
 
 
 @pytest.fixture
-def own() -> Iterator[Process]:
+def own():
     """Return a worker that no other test asks, its log this test's."""
     made = Process()
     yield made
     made.end()
 
 
-def answered(by: Process, function: str, *given: object) -> object:
+def answered(by, function, *given):
     """Return what a process answers."""
     return by.submit(function, *given).result(WAIT_SECONDS)
 
 
-def running(pid: int) -> bool:
+def running(pid):
     """Tell whether a process runs; one that has ended may not be reaped yet."""
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-def until(true: Callable[[], bool]) -> None:
+def until(true):
     """Wait until something holds."""
     end = time.monotonic() + WAIT_SECONDS
     while not true():

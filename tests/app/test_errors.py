@@ -3,10 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,13 +12,11 @@ import pytest
 from kit.browsers import RITA
 from kit.scores import CRITERIA, FIELDS, study
 from kit.studies import AUTHOR, HEAD, bring_in
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from calibration.errors import benchmark_errors, places
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
-from calibration.tables.errors import PickedResponse
 from calibration.values import AnalysisOptions
 from data.card import Marked, Reply
 from data.schema import Assignment, Kind, Rater, Response, Span
@@ -31,7 +27,6 @@ from data.study.readings import Reading
 from medjury.services.errors import quote
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
-Marks = tuple[pd.DataFrame, dict[str, frozenset[str]]]
 
 # response -> composites of dr_a, dr_b and the juror; None: no rating. r5 is read by nobody in the room.
 BY_HAND = {"r1": (1, 3, 4), "r2": (2, 2, 5), "r3": (5, 1, 3), "r4": (4, 4, None)}
@@ -39,7 +34,7 @@ BY_HAND |= {"r5": (5, 5, 5), "r6": (2, 2, 2)}
 INSTANCES = {"r1": "i1", "r2": "i1", "r3": "i2", "r4": "i2", "r5": "i3", "r6": "i4"}
 
 
-def scores_by_hand() -> Scores:
+def scores_by_hand():
     raters = (("dr_a", "clinician"), ("dr_b", "clinician"), ("gpt", "juror"))
     rows = [
         (name, f"b/{INSTANCES[name]}", "b", *rater, criterion, float(score))
@@ -59,7 +54,7 @@ def scores_by_hand() -> Scores:
     )
 
 
-def marks_by_hand() -> Marks:
+def marks_by_hand():
     rows = [
         ("r1", "dr_a", "response", 0, 4, "accuracy", "wrong", "critical"),
         ("r1", "dr_a", "response", 6, 9, "accuracy", "wrong", "minor"),
@@ -71,7 +66,7 @@ def marks_by_hand() -> Marks:
     return pd.DataFrame(rows, columns=[*COLUMNS]), who
 
 
-def errors_of(scores: Scores, marks: Marks, per_group: int = 3) -> list[Any]:
+def errors_of(scores, marks, per_group=3):
     return [
         benchmark_errors(scope, scores, *marks, per_group)
         for scope in scopes(scores, AnalysisOptions(reps=1))
@@ -79,7 +74,7 @@ def errors_of(scores: Scores, marks: Marks, per_group: int = 3) -> list[Any]:
     ]
 
 
-def ids(picked: tuple[PickedResponse, ...], reason: str, error: str = "") -> list[str]:
+def ids(picked, reason, error=""):
     return [one.response_id for one in picked if (one.picked_for, one.error) == (reason, error)]
 
 
@@ -183,16 +178,12 @@ def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score():
     assert quote([said_by([], {"accuracy": "  "})], "") is None
 
 
-def mark(
-    criterion: str, error: str, severity: str, side: str, at: int, text: str, note: str = ""
-) -> Span:
+def mark(criterion, error, severity, side, at, text, note=""):
     kind = {"criterion": criterion, "error": error, "severity": severity, "side": side}
     return Span(assignment=1, start=at, end=at + 3, text=text, note=note, **kind)
 
 
-def said_by(
-    spans: Sequence[Span], comments: Mapping[str, str] | None = None, comment: str = ""
-) -> Reading:
+def said_by(spans, comments=None, comment=""):
     """Return a reading that scores accuracy 1 and clarity 5."""
     scores = {"accuracy": 1.0, "clarity": 5.0}
     who = (1, 1, "dr_a", Kind.CLINICIAN, False, 0, 0, "sha")
@@ -204,7 +195,7 @@ PEOPLE = ("dr_a", "dr_b")
 
 
 @pytest.fixture
-def marked(run, engine, tmp_path) -> Engine:
+def marked(run, engine, tmp_path):
     """Make a study of eight responses in the room: r0 and r4 have a wrong dose, marked by both."""
     texts = [HEAD]
     texts += [f"i{n},visits,Pain.,Write.,,r{n},{AUTHOR},{TEXT}" for n in range(8)]

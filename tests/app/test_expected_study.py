@@ -3,15 +3,14 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.exported_panels import RECORD, ROWS
-from kit.jurors import Do, Seen, Stub, criteria_of, served
-from kit.studies import HEAD, Run, bring_in
-from sqlalchemy import Engine
+from kit.jurors import Stub, criteria_of, served
+from kit.studies import HEAD, bring_in
 
 from annotate.screens.agreement.response import distribution_lines, prompt_of
 from calibration.values import AnalysisOptions
@@ -23,7 +22,7 @@ from jury.exports import bundle, helm, scorers
 from jury.exports.bundle import Export
 from jury.panel import Panel
 from medjury.services.calibrate import calibrate
-from medjury.services.calibration import Calibration, CalibrationQuestion
+from medjury.services.calibration import CalibrationQuestion
 
 Write = Callable[[str, str], Path]
 N = 24
@@ -45,13 +44,13 @@ SETTINGS = {
 }
 
 
-def quality(text: str, *more: str) -> float:
+def quality(text, *more):
     """Return a number from 1 to 5 that a text and some names always have."""
     digest = hashlib.sha256("/".join([text, *more]).encode()).hexdigest()
     return 1 + 4 * int(digest[:8], 16) / 0xFFFFFFFF
 
 
-def judged(seen: Seen) -> Do:
+def judged(seen):
     """Return what a juror with a doubt of its own says: the nearest point, and how near others are."""
     text = seen.prompt.split("<response>\n")[1].split("\n</response>")[0]
     order = "".join(next(iter(criteria_of(seen).values())))
@@ -62,13 +61,13 @@ def judged(seen: Seen) -> Do:
 
 
 @pytest.fixture
-def stub() -> Iterator[Stub]:
+def stub():
     with Stub(judged) as running:
         yield running
 
 
 @pytest.fixture
-def rated(run, write, stub, tmp_path) -> Run:
+def rated(run, write, stub, tmp_path):
     """Return what runs a command on a study that two clinicians and four jurors have rated."""
     lines, scores = [HEAD], ["response_id,rater,kind,accuracy,completeness,clarity"]
     for i in range(N):
@@ -82,7 +81,7 @@ def rated(run, write, stub, tmp_path) -> Run:
     return run
 
 
-def panel_file(write: Write, stub: Stub, *names: str) -> Path:
+def panel_file(write, stub, *names):
     jurors = [ONE.format(name=one, url=stub.openai_url, more=SETTINGS[one]) for one in names]
     return write("panel.toml", 'name = "orders"\n' + "".join(jurors))
 
@@ -130,7 +129,7 @@ def test_replicates_of_means_are_the_same_again_only_where_they_are_equal(
     assert mean.exact_agreement == plain.exact_agreement == 1.0  # the stub has no noise
 
 
-def calibrated(engine: Engine, *jurors: str) -> Calibration:
+def calibrated(engine, *jurors):
     options = AnalysisOptions(jurors, reps=200)
     return calibrate(engine, CalibrationQuestion(options, details=True))
 
@@ -146,7 +145,7 @@ def test_the_screen_shows_prompt_and_distribution_of_every_such_call(rated, engi
         assert all("stated" in line and "1.000 of the probability" in line for line in lines)
 
 
-def seated(*names: str) -> Panel:
+def seated(*names):
     def one(name: str) -> dict[str, Any]:
         settings = dict([SETTINGS[name].replace('"', "").split(" = ")]) if SETTINGS[name] else {}
         own = {"name": name, "provider": "openai", "model": "m", "family": "f"}

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kit.studies import model_ratings, model_responses, rated, rated_by_three
-from sqlalchemy import Engine
 
 from annotate.figures import (
     AgreementQuestion,
@@ -66,7 +65,7 @@ OPTIONS = AnalysisOptions(reps=60)
 
 
 @pytest.fixture
-def by_three(run, tmp_path, engine) -> Engine:
+def by_three(run, tmp_path, engine):
     rated_by_three(run, tmp_path, n=60)
     return engine
 
@@ -94,7 +93,7 @@ REQUEST = ModelsRequest(AnalysisOptions(reps=50))
 
 
 @pytest.fixture
-def by_models(run, engine, write) -> Engine:
+def by_models(run, engine, write):
     ratings = model_ratings(lenient=3)
     assert run("study", "import", str(write("r.csv", model_responses())))[0] == 0
     assert run("rate", "ratings", str(write("s.csv", ratings)))[0] == 0

@@ -1,17 +1,14 @@
 """Two juries side by side: what moved, by how much, what is said otherwise, and what failed."""
 
-from collections.abc import Mapping
-
 import pytest
 from kit.rating_study import rubric
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from annotate.screens.agreement.second_jury import pairs
 from data.card import Reply
 from data.importers.rows import JurorRecord, Origin, RatingRow
 from data.person import OPERATOR
-from data.rubric import Rubric, read_rubric
+from data.rubric import read_rubric
 from data.schema import Attempt, Kind, Response, Status
 from data.study.calls import Step, add_jurors, record_steps
 from data.study.compare import (
@@ -30,7 +27,6 @@ from data.study.compare import (
 )
 from data.study.ratings import import_ratings
 from medjury.services.jury_changes import (
-    JuryChange,
     Order,
     What,
     changes,
@@ -45,15 +41,13 @@ GENERIC = read_rubric("generic")
 WENT = tuple(What)[:7]
 
 
-def row(
-    number: int, first: float | None, second: float | None, *flags: str, comparable: bool = True
-) -> Compared:
+def row(number, first, second, *flags, comparable=True):
     sides = [Side(mean, 2 if mean is not None else 1, 2) for mean in (first, second)]
     gap = None if first is None or second is None or not comparable else second - first
     return Compared(number, f"r{number}", "b", *sides, gap, frozenset(flags))
 
 
-def moved(change: JuryChange) -> What:
+def moved(change):
     """Return where a response's mean went."""
     return next(what for what in WENT if what in change.what)
 
@@ -127,15 +121,7 @@ def test_jurors_are_paired_by_name_with_the_difference_of_each_criterion():
     assert {row["Change"] for row in pairs(apart)} == {None}
 
 
-def rate(
-    engine: Engine,
-    juror: str,
-    scores: Mapping[str, tuple[float, ...]],
-    *,
-    on: Rubric | None = None,
-    verdict: int = 0,
-    words: str = "",
-) -> None:
+def rate(engine, juror, scores, *, on=None, verdict=0, words=""):
     """Store a juror's scores: response -> points, one a criterion of the rubric."""
     criteria = (on or GENERIC).criteria
     rows = [
@@ -149,12 +135,12 @@ def rate(
     import_ratings(engine, rows, on)
 
 
-def key_of(engine: Engine, name: str) -> int:
+def key_of(engine, name):
     with Session(engine) as session:
         return session.exec(select(Response.id).where(Response.response_id == name)).one() or 0
 
 
-def by_name(rows: list[Compared]) -> dict[str, tuple[float | None, float | None]]:
+def by_name(rows):
     return {row.response_id: (row.first.mean, row.second.mean) for row in rows}
 
 

@@ -5,15 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from tempfile import gettempdir
 
 import pytest
 from kit.browsers import RITA, labelled, said
-from kit.jurors import Do, Seen, Stub
+from kit.jurors import Do, Seen
 from kit.rating_study import row, rubric
 from kit.study_place import behind_the_record
-from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.jury_panels import checked, panel_of, shipped_texts
@@ -27,7 +25,7 @@ from data.study import runs
 from data.study.calls import other_models
 from data.study.people import add_people, check_code, end_access
 from data.study.responses import import_responses
-from data.study.runs import RUN, RunOrder, RunRow, begin_run, keep_panel
+from data.study.runs import RUN, RunOrder, begin_run, keep_panel
 from data.study.verify import acts, verify
 from jury.panel import read_panel, shipped
 
@@ -36,13 +34,13 @@ SECRET = "sk-verysecret-0123456789"
 
 
 @pytest.fixture
-def study(engine) -> Engine:
+def study(engine):
     rows = [row(n, f"Response {n}.") for n in range(20)]
     import_responses(engine, rows, lambda _: rubric())
     return engine
 
 
-def panel_text(stub: Stub, *names: str, also: str = "", price: float = 0.0) -> str:
+def panel_text(stub, *names, also="", price=0.0):
     """Return a panel of jurors at the stub."""
     head = f'provider = "openai"\nfamily = "x"\nbase_url = "{stub.openai_url}"\n{also}\n'
     head += f"usd_per_million_in = {price}\nusd_per_million_out = {price}\n"
@@ -50,13 +48,13 @@ def panel_text(stub: Stub, *names: str, also: str = "", price: float = 0.0) -> s
     return 'name = "two"\n' + "".join(jurors)
 
 
-def run_of(engine: Engine) -> RunRow:
+def run_of(engine):
     found = runs.last_run(OPERATOR, engine)
     assert found is not None
     return found
 
 
-def until(true: Callable[[], bool]) -> None:
+def until(true):
     """Wait until something holds."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not true():
@@ -64,7 +62,7 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def wait_ended(engine: Engine) -> RunRow:
+def wait_ended(engine):
     until(lambda: run_of(engine).ended is not None)
     return run_of(engine)
 

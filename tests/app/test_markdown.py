@@ -70,7 +70,7 @@ class Seen(HTMLParser):
     handle_decl = handle_pi = unknown_decl = handle_comment
 
 
-def harmless(page: str) -> Seen:
+def harmless(page):
     seen = Seen(page)
     for tag, attributes in seen.found:
         assert tag in TAGS, tag

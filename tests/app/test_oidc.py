@@ -4,14 +4,12 @@ import html
 import importlib.util
 import re
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx2
 import pytest
 from itsdangerous import TimestampSigner
 from kit.identity_servers import auth, hospital
-from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -19,7 +17,7 @@ from annotate import oidc, sessions
 from annotate.sessions import DEVICE_COOKIE, HOSPITAL_COOKIE, SESSION_COOKIE, cookie_name
 from annotate.signin import FAILURES, routes
 from data.errors import BadInput
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.study.people import add_people, end_access, renew_access, set_email
 from data.study.verify import verify
 
@@ -30,13 +28,13 @@ AUTHLIB = pytest.mark.skipif(
 
 
 @pytest.fixture
-def study(engine) -> Engine:
+def study(engine):
     add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
     return engine
 
 
 @contextmanager
-def arriving(study: Engine, forged: bool = False, **claims: object) -> Iterator[TestClient]:
+def arriving(study, forged=False, **claims):
     """Give a browser whose hospital says these claims of everybody, at a study's sign-in."""
     said = {"email": "A@Ward.Example", "email_verified": True} | claims
     with hospital(said, forged) as address:
@@ -45,17 +43,17 @@ def arriving(study: Engine, forged: bool = False, **claims: object) -> Iterator[
             yield browser
 
 
-def way_back(browser: TestClient) -> str:
+def way_back(browser):
     """Leave for the hospital, sign in there, and return where it sends the browser."""
     there = browser.get("/hospital", follow_redirects=False).headers["location"]
     return httpx2.get(there).headers["location"]
 
 
-def session_in(study: Engine, browser: TestClient) -> Person | None:
+def session_in(study, browser):
     return sessions.owner(study, browser.cookies.get(cookie_name(study, SESSION_COOKIE)))
 
 
-def refused(study: Engine, browser: TestClient, address: str, said: str = oidc.STALE) -> None:
+def refused(study, browser, address, said=oidc.STALE):
     """Expect that coming back to an address is refused in these words and opens no session."""
     answer = browser.get(address, follow_redirects=False)
     assert (answer.status_code, html.escape(said) in answer.text) == (401, True)

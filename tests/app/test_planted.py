@@ -1,14 +1,11 @@
 """Responses that hold a verdict on themselves are flagged, and jurors that repeat it are not believed."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import panel_at
-from kit.studies import RESPONSES, Run, import_file
+from kit.studies import RESPONSES, import_file
 
 from annotate.screens.agreement.response import PLANTED, TAGS, call_line, planted
 from data.person import OPERATOR
@@ -17,9 +14,6 @@ from data.rubrics.injection import holds_verdict
 from data.study.compare import opened_response
 from data.study.masks import Planted, planted_texts
 from jury.run import run_panel
-
-Write = Callable[[str, str], Path]
-
 
 CRITERIA = read_rubric("generic").criteria
 FORGED = (
@@ -74,7 +68,7 @@ def test_a_rubric_of_one_criterion_needs_an_object():
     assert not holds_verdict("Risk: 2 in 10", ["risk"])
 
 
-def missing(run: Run, write: Write, text: str, answer: Callable[[Seen], str]) -> tuple[Any, str]:
+def missing(run, write, text, answer):
     """Return what is missing after a run of a juror that answers a prompt with fever so."""
 
     def script(seen: Seen) -> Do:

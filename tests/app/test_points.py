@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import chain
 
@@ -15,7 +14,6 @@ from kit.jurors import Do, Seen
 from kit.jury_runs import attempts, panel_at
 from kit.jury_runs import run as run_jury
 from kit.rating_study import rubric, task_of
-from sqlalchemy import Engine
 from sqlmodel import select
 from statsmodels.stats.inter_rater import cohens_kappa
 
@@ -72,11 +70,8 @@ EACH = [
 ]
 
 
-Add = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
-def add(small_study, run, write) -> Add:
+def add(small_study, run, write):
     """Return what puts the small study's benchmark on points, and what was said, in one line."""
 
     def added(text: str = POINTS, *options: str) -> tuple[int, str, str]:
@@ -88,13 +83,13 @@ def add(small_study, run, write) -> Add:
 
 
 @pytest.fixture
-def pointed(small_study, add) -> Engine:
+def pointed(small_study, add):
     """Put the small study's benchmark on points."""
     assert add()[0] == 0
     return small_study
 
 
-def answers_of(case: Rubric, *given: int) -> dict[str, float]:
+def answers_of(case, *given):
     return dict(zip(case.criteria, map(float, given), strict=True))
 
 
@@ -108,7 +103,7 @@ def test_a_case_s_score_is_what_its_points_earn():
     assert case_score(case, {"point_1": MET}) is None  # nothing is guessed
 
 
-def unclipped(low: int = -200) -> Rubric:
+def unclipped(low=-200):
     body = RUBRIC.model_dump() | {"points": "unclipped"}
     body["scale"] = {"min": low, "max": 100}
     body["criterion"][0]["anchors"] = {low: "The worst", 100: "The best"}
@@ -194,7 +189,7 @@ def test_nobody_rates_before_every_case_has_points(small_study, run, add, stub):
     assert (code, "no points yet" in err) == (2, True), err
 
 
-def point_script(seen_by: list[Seen] | None = None, answer: int = MET):
+def point_script(seen_by=None, answer=MET):
     """Answer every point of a prompt, with evidence."""
 
     def script(seen: Seen) -> Do:
@@ -254,7 +249,7 @@ def test_a_mean_of_answers_is_refused(pointed, stub):
         run_jury(pointed, panel)
 
 
-def clinician(engine: Engine) -> int:
+def clinician(engine):
     """Give all responses to one clinician; return the primary key."""
     invite(engine, ["dr-a"])
     with reading(engine) as session:
@@ -281,7 +276,7 @@ def test_clinicians_answer_the_points_of_the_case_and_the_same_again_changes_not
     assert not verify(pointed).findings
 
 
-def answers_by(rater: str, met, points, is_juror: bool = True) -> list[tuple[object, ...]]:
+def answers_by(rater, met, points, is_juror=True):
     """Return a rater's answers, 1, 0 or 2 (cannot tell), to (instance, number, kind) of a response each."""
     return [
         (instance, number, instance, f"i{instance}", f"p{number}", kind, True, rater, is_juror, one)
@@ -289,7 +284,7 @@ def answers_by(rater: str, met, points, is_juror: bool = True) -> list[tuple[obj
     ]
 
 
-def arranged(*answers: list[tuple[object, ...]]) -> Answers:
+def arranged(*answers):
     return Answers.of(pd.DataFrame([*chain(*answers)], columns=[*COLUMNS]))
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import logging
-from pathlib import Path
 
 import pytest
 from kit.rating_study import build, codes_of, message, person_of, row, rubric, session_of
@@ -114,7 +113,7 @@ def test_what_cannot_be_stored_is_refused_and_nothing_written(small_study):
     assert acts(small_study, REVIEWED) == []
 
 
-def table(path: Path) -> list[dict[str, str]]:
+def table(path):
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 

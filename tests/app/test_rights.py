@@ -95,7 +95,7 @@ DOES: dict[str, Act] = {
 }
 
 
-def refused(engine: Engine, person: Person, act: Act) -> None:
+def refused(engine, person, act):
     before = all_rows(engine)
     with pytest.raises(NotAllowed):
         act(person, engine)

@@ -5,10 +5,8 @@ import http.client
 import json
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kit.rating_study import (
@@ -23,7 +21,7 @@ from kit.rating_study import (
     session_of,
     task_of,
 )
-from sqlalchemy import Engine, update
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -36,7 +34,7 @@ from annotate.server import LARGEST_MESSAGE, settings
 from data.card import Reply
 from data.description import Description
 from data.errors import Stale
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.rubric import low_points
 from data.schema import Assignment, Rating, Role, Span, Submission
 from data.study.assignments import Slot, assign, recuse
@@ -53,7 +51,7 @@ MARK = {"criterion": "accuracy", "start": 0, "end": 2, "error": "wrong"}
 
 
 @pytest.fixture(scope="module")
-def invited(study) -> Person:
+def invited(study):
     """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever.", reference="The reference."), row(2, "Has fever.")]
     codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
@@ -61,7 +59,7 @@ def invited(study) -> Person:
 
 
 @pytest.fixture
-def client(engine, me) -> Iterator[TestClient]:
+def client(engine, me):
     """Return dr-a's browser, with a session."""
     served, headers = Starlette(routes=routes(engine)), {"Cookie": session_of(engine, me)}
     with TestClient(served, headers=headers, raise_server_exceptions=False) as client:
@@ -69,23 +67,23 @@ def client(engine, me) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def mine(engine, me) -> str:
+def mine(engine, me):
     """Return the code of the first response that dr-a has to rate."""
     return codes_of(engine, "dr-a")[0]
 
 
-def kept(engine: Engine, rater: int, code: str) -> tuple[int, dict[str, Any]]:
+def kept(engine, rater, code):
     """Return the number of the stored state of a response, and the state."""
     task = task_of(engine, rater, code)
     return task.draft_seq, dict(task.draft)
 
 
-def drawn(app: AppTest) -> str:
+def drawn(app):
     """Return everything that Streamlit was sent, as text."""
     return "\n".join(str(one.proto) for one in app.main)
 
 
-def told(shown: Mapping[str, Any]) -> str:
+def told(shown):
     """Return what a page is sent, as text."""
     return json.dumps(shown, ensure_ascii=False)
 
@@ -336,7 +334,7 @@ def test_before_consent_nothing_is_shown_or_taken_and_after_it_all_is(engine, mi
     assert [one.detail["rater"] for one in acts(engine, "consent given")] == [1]
 
 
-def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:
+def stored(engine, me, code):
     """Return what a page is shown of what is stored of a response."""
     return room.entry(task_of(engine, me.id, code))
 

@@ -32,11 +32,11 @@ PIECES = (
 )
 
 
-def without_tags(page: str) -> str:
+def without_tags(page):
     return html.unescape(re.sub(r"<[^>]*>", "", page))
 
 
-def seen(page: str) -> str:
+def seen(page):
     """Return what is shown: nothing of class mj-syntax."""
     return without_tags(re.sub(r'<span class="mj-syntax">[^<]*</span>', "", page))
 

@@ -1,16 +1,13 @@
 """Screens without a browser: before a jury, what jurors say of references, frozen reports, stored tables."""
 
 import json
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from kit.browsers import CARLA, RITA, drawn_page, labelled, said
 from kit.jurors import Do, Stub
 from kit.reference_study import NO, absent_by, check, fill, panel_at
 from kit.studies import monthly_ratings, monthly_responses
-from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate.screens.agreement import NO_JURY
@@ -25,7 +22,7 @@ SCORES = {"r11": "454", "r12": "221", "r21": "343", "r22": "112"}
 
 
 @pytest.fixture
-def drawn(small_study, run, write, screen) -> Callable[[str, str], str]:
+def drawn(small_study, run, write, screen):
     """Return what draws a screen of a study that two clinicians have rated, for a coordinator."""
     lines = [
         f"{name},dr-{clinician},clinician,{','.join(scores)}"
@@ -56,7 +53,7 @@ def test_agreement_shows_what_clinicians_agree_on_and_asks_for_a_jury(drawn):
 
 
 @pytest.fixture
-def stub() -> Iterator[Stub]:
+def stub():
     with Stub(lambda _: Do(NO)) as running:
         yield running
 
@@ -113,14 +110,14 @@ ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.98657, "low": 0.951, "h
 ROW |= {"n_responses": 40, "n_instances": 20, "note": "left out, no variance: simulated raters: x"}
 
 
-def report(number: int, row: dict[str, Any], **body: Any) -> Report:
+def report(number, row, **body):
     body = {"rows": [ROW | row], "jury": ["gpt"], "method": "paper", "options": {}} | body
     at = datetime(2026, 1, 1, tzinfo=UTC)
     return Report(id=number, at=at, fingerprint="f" * 64, body=body)
 
 
 @pytest.fixture
-def rated(run, write, engine) -> Engine:
+def rated(run, write, engine):
     """Return a study of one month with 20 responses."""
     responses, ratings = monthly_responses(20), monthly_ratings(1, 20, 1)
     assert run("study", "import", str(write("responses.csv", responses)))[0] == 0
@@ -211,7 +208,7 @@ def test_a_frozen_report_is_undone_at_once_or_withdrawn_with_a_reason(rated):
     assert gone == ["undone at once after it was frozen", "wrong jury"]
 
 
-def table_page() -> None:
+def table_page():
     import streamlit as st
 
     from annotate.screens.stored_table import is_to_be_stored
@@ -220,7 +217,7 @@ def table_page() -> None:
     st.session_state["stored"] = is_to_be_stored("Store", "table-store", changed=changed)
 
 
-def written(**state: Any) -> AppTest:
+def written(**state):
     app = AppTest.from_function(table_page)
     for name, value in state.items():
         app.session_state[name] = value

@@ -12,7 +12,6 @@ from kit.browsers import RITA, labelled, said
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import RESPONSES
 from kit.study_place import all_rows
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from annotate.screens.home.progress import outlook
@@ -46,7 +45,7 @@ NAMED = RESPONSES.replace(
 )
 
 
-def upload(text: str, name: str = "answers.csv", **chosen: str) -> Upload:
+def upload(text, name="answers.csv", **chosen):
     return Upload(name, text.encode(), **({"rubric": "", "benchmark": ""} | chosen))
 
 
@@ -76,7 +75,7 @@ def test_an_upload_changes_what_the_command_changes(engine, tmp_path, run, write
 ACTS = ("responses imported", "authors masked", "ratings imported")
 
 
-def shown(engine: Engine) -> list[tuple[str, str, str | None]]:
+def shown(engine):
     with Session(engine) as session:
         return [(one.response_id, one.text, one.shown) for one in session.exec(select(Response))]
 

@@ -3,13 +3,11 @@
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 from kit.rating_study import build, row, rubric
-from kit.servers import Answer, Server, ask, post, serving
-from sqlalchemy import Engine
+from kit.servers import ask, post, serving
 
 from annotate.middleware import ARRIVALS
 from annotate.navigation import SCREENS, study
@@ -24,19 +22,19 @@ from data.study.people import add_people
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory, study_in) -> Iterator[Engine]:
+def engine(tmp_path_factory, study_in):
     engine = open_study(study_in(tmp_path_factory.mktemp("signin")), create=True)
     yield engine
     engine.dispose()
 
 
 @pytest.fixture(scope="module")
-def code(engine) -> str:
+def code(engine):
     return build(engine, [row(1, "No fever.")], ["dr-a"], rubric())["dr-a"]
 
 
 @pytest.fixture(scope="module")
-def server(engine, code) -> Iterator[Server]:
+def server(engine, code):
     with serving(str(engine.url)) as server:
         yield server
 
@@ -156,7 +154,7 @@ def test_every_answer_carries_the_security_headers(server):
         assert headers["referrer-policy"] == "same-origin"
 
 
-def device_of(answer: Answer) -> str:
+def device_of(answer):
     """Return the cookie by which a device is known again."""
     given = answer.headers.get_all("set-cookie") or []
     return next(one for one in given if one.startswith("medjury_device")).partition(";")[0]

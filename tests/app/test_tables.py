@@ -97,13 +97,13 @@ def test_each_ink_of_a_chart_stands_out_from_its_paper_light_and_dark():
         assert min(contrast(ink, paper) for paper in PAPER.values()) >= 3, ink
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     """Return the contrast of two colours by WCAG 2.2."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     """Return the relative luminance of a colour by WCAG 2.2."""
     found = re.findall(r"\d+", colour)[:3] if colour.startswith("rgb") else None
     parts = [

@@ -17,7 +17,6 @@ from kit.rating_study import (
     study,
     task_of,
 )
-from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from annotate.rating import answers, room, text_html
@@ -56,20 +55,20 @@ MARK = {"criterion": "accuracy", "start": 0, "end": 8, "error": "unsafe", "note"
 
 
 @pytest.fixture
-def trained(study, put) -> Engine:
+def trained(study, put):
     """Return the study once experts' scores of its training responses are in."""
     put(WIDE)
     return study
 
 
-def exercise(engine: Engine, rater: int = 1) -> Exercise:
+def exercise(engine, rater=1):
     """Return the training response that a clinician is at."""
     now = situation(engine, rater).stage
     assert isinstance(now, Exercise)
     return now
 
 
-def at_first(engine: Engine, **other: object) -> dict[str, object]:
+def at_first(engine, **other):
     """Return a message about the training response that a clinician is at."""
     return message(exercise(engine).task.card.code, **other)
 

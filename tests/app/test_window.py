@@ -1,12 +1,10 @@
 """Context windows: who says them, what fits, and what becomes of what does not."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from kit.batches import BatchStub
 from kit.batches import run as run_in_batches
 from kit.batches import stub as stub
 from kit.jurors import Do, Stub, juror
@@ -18,30 +16,29 @@ from annotate.screens.jury import run as jury_run
 from data.schema import Status
 from jury.call import TOO_LONG
 from jury.estimate import estimate
-from jury.panel import Panel, read_panel
+from jury.panel import read_panel
 from jury.window import WINDOW_MARGIN, PromptSize, WindowSource, prompt_size, window_use
 from medjury.services.panels import RunScope, run_estimate, too_long_for, too_long_words
 
 Write = Callable[[str, str], Path]
-Jury = Callable[..., tuple[int, str, str, int]]
 LONG = 20_000  # characters: more tokens than WINDOW, whichever way they are counted
 WINDOW, ANSWER = 3_000, 200
 
 
 @pytest.fixture
-def texts(write) -> Path:
+def texts(write):
     """Write a file of three responses of one instance, of which r1 and r2 are long, r2 more so."""
     words = [("r0", "Short."), ("r1", "x" * LONG), ("r2", "y" * (LONG + 700))]
     lines = [f"i1,visits,A case.,Write.,,{name},m,{text}" for name, text in words]
     return write("long.csv", "\n".join([HEAD, *lines]))
 
 
-def small(server: Stub | BatchStub, **settings: Any) -> Panel:
+def small(server, **settings):
     return panel_at(server, context_window=WINDOW, max_tokens=ANSWER, **settings)
 
 
 @pytest.fixture
-def jury(run, write, texts) -> Iterator[Jury]:
+def jury(run, write, texts):
     """Return what runs a jury command on the long texts; its code, words, and how often it asked."""
     with Stub() as server:
 

@@ -1,12 +1,9 @@
 """The workbench of responses: what is found, held to the statistics, and what is shown of one."""
 
-from collections.abc import Sequence
-
 import pytest
 from kit.rating_study import task_of
 from kit.screens import GOOD
 from kit.studies import import_file, rated_by_three
-from sqlalchemy import Engine
 
 from annotate.screens.agreement.response import comments, marked_pane, numbered
 from annotate.screens.agreement.second_jury import with_changes
@@ -36,7 +33,7 @@ from data.study.readings import Reading
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.services.confusion import cell_of, confusion
-from medjury.services.jury_changes import JuryChange, Order, changes
+from medjury.services.jury_changes import Order, changes
 from medjury.services.scores import scores_of
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
@@ -93,7 +90,7 @@ def test_missed_unsafe_responses_and_pairs_are_those_of_the_statistics(engine, r
     assert checked  # or nothing was held to anything
 
 
-def of(clinicians: float | None, jury: float | None) -> Compared:
+def of(clinicians, jury):
     both = clinicians is not None and jury is not None
     difference = (jury or 0) - (clinicians or 0) if both else None
     return Compared(1, "r", "b", Side(clinicians, 2, 2), Side(jury, 2, 2), difference, frozenset())
@@ -121,7 +118,7 @@ def test_one_clinician_can_stand_for_all_under_a_name_that_tells_nobody(engine, 
         assert {row.first.of for row in rows} == {1}
 
 
-def rate(engine: Engine, reply: Reply, response: int = 1) -> None:
+def rate(engine, reply, response=1):
     """Let dr_a rate a response."""
     invite(engine, ["dr_a"])
     assign(engine, [Slot("dr_a", response, 1)], seed=0, per_response=1)
@@ -143,12 +140,12 @@ def test_a_comment_that_was_copied_to_every_criterion_stands_once(
     assert told.count("<dt>") == heads
 
 
-def mark(criterion: str, start: int, end: int, error: str, **other: object) -> Span:
+def mark(criterion, start, end, error, **other):
     values = {"criterion": criterion, "start": start, "end": end, "error": error} | other
     return Span(assignment=1, text="", **values)
 
 
-def marked(rater: int, spans: Sequence[Span]) -> Reading:
+def marked(rater, spans):
     """Return a clinician's reading that has marks alone."""
     who = (1, rater, f"dr{rater}", Kind.CLINICIAN, False, 0, 0, None)
     return Reading(*who, spans=list(spans))
@@ -205,7 +202,7 @@ def test_simulated_jurors_sit_only_while_no_real_one_was_heard(small_study, run,
     assert len(compared(OPERATOR, small_study, named)) == 4
 
 
-def of_change(key: int, first: float | None, second: float | None) -> JuryChange:
+def of_change(key, first, second):
     sides = [Side(mean, int(mean is not None), 1) for mean in (first, second)]
     gap = None if first is None or second is None else second - first
     return changes([Compared(key, f"r{key}", "b", *sides, gap)])[0]

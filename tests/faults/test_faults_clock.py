@@ -1,7 +1,6 @@
 """The clock goes backwards: what was said last still counts, and sessions live as they should."""
 
 import asyncio
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from kit.page_client import Page, entered, sign_in
 from kit.rating_study import FULL, build, codes_of, person_of, row, rubric, scores_of
 from kit.servers import Server, free_port
-from sqlalchemy import Engine
 from sqlmodel import select
 
 from annotate import sessions
@@ -28,11 +26,10 @@ from data.study.verify import verify
 FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 UNRATABLE = Reply({}, flags=("not_enough_context",))
-Shift = Callable[[timedelta], None]
 
 
 @pytest.fixture
-def clock(monkeypatch) -> Shift:
+def clock(monkeypatch):
     """Set the clock off by so much, at the one place of medjury where time is read."""
 
     def shift(by: timedelta) -> None:
@@ -47,16 +44,16 @@ def clock(monkeypatch) -> Shift:
 
 
 @pytest.fixture
-def codes(engine) -> dict[str, str]:
+def codes(engine):
     rows = [row(n, f"Note {n}.") for n in range(1, 5)]
     return build(engine, rows, ["dr-a"], rubric())
 
 
-def all_equal(score: int) -> Reply:
+def all_equal(score):
     return Reply(dict.fromkeys(FULL, score))
 
 
-def backwards(engine: Engine, clock: Shift, replies: Mapping[str, Reply]) -> None:
+def backwards(engine, clock, replies):
     """Submit one reply after another, each an hour earlier by the clock."""
     for number, (code, reply) in enumerate(replies.items()):
         clock(-number * HOUR)

@@ -7,7 +7,6 @@ import subprocess
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from kit.commands import assert_told, names, responses
@@ -33,7 +32,7 @@ MEGABYTES = 8
 
 
 @pytest.fixture
-def disk(tmp_path) -> Iterator[Path]:
+def disk(tmp_path):
     """Mount a disk of a few megabytes; skips where this user may not."""
     at = tmp_path / "disk"
     at.mkdir()
@@ -48,7 +47,7 @@ def disk(tmp_path) -> Iterator[Path]:
 
 
 @contextmanager
-def filled(disk: Path, left: int = 0) -> Iterator[None]:
+def filled(disk, left=0):
     """Fill a disk but for some bytes; the ballast goes at the end."""
     ballast = disk / "ballast"
     free = os.statvfs(disk)

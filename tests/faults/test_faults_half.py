@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from kit.commands import HEADER, assert_told, names, responses
 from kit.packaged_study import made, packed, whole
 from kit.studies import RESPONSES
 from kit.study_place import all_rows
-from sqlalchemy import Engine
 
 from data.database import open_study
 from data.files import write_csv
@@ -27,12 +25,12 @@ __all__ = ["made", "whole"]
 ROWS = 2500
 
 
-def command(*arguments: str) -> "subprocess.Popen[bytes]":
+def command(*arguments):
     call = [sys.executable, "-m", "medjury", *arguments]
     return subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def killed_once(begun: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
+def killed_once(begun, process):
     """Kill a process once something has begun."""
     while not begun():
         assert process.poll() is None, (process.communicate()[1], "it ended before it was killed")
@@ -42,12 +40,12 @@ def killed_once(begun: Callable[[], bool], process: "subprocess.Popen[bytes]") -
     assert process.returncode == -signal.SIGKILL, "it ended before it was killed"
 
 
-def larger(path: Path, size: int) -> Callable[[], bool]:
+def larger(path, size):
     """Return what tells whether a file has grown beyond a size."""
     return lambda: path.exists() and path.stat().st_size > size
 
 
-def jsonl(tmp_path: Path) -> Path:
+def jsonl(tmp_path):
     cells = (f"i{n},v,c,p,r{n},m,text {n}".split(",") for n in (1, 2))
     rows = (dict(zip(HEADER.split(","), one, strict=True)) for one in cells)
     path = tmp_path / "rows.jsonl"
@@ -55,13 +53,13 @@ def jsonl(tmp_path: Path) -> Path:
     return path
 
 
-def quoted(tmp_path: Path) -> Path:
+def quoted(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(RESPONSES.replace("Patient denies fever.", '"Denies, so far."'), "utf-8")
     return path
 
 
-def cut(path: Path, at: int) -> Path:
+def cut(path, at):
     """Return a copy of a file without its end, as a broken download leaves it."""
     short = path.with_name(f"cut-{path.name}")
     short.write_bytes(path.read_bytes()[:at])
@@ -156,7 +154,7 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(study_file,
 
 
 @pytest.fixture
-def large(tmp_path, run) -> Iterator[Engine]:
+def large(tmp_path, run):
     """Return a study of some megabytes, in a file."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
     assert run("study", "import", str(responses(tmp_path, ROWS)), "--db", url)[0] == 0
@@ -213,7 +211,7 @@ def test_a_killed_move_leaves_an_empty_study_and_the_same_move_works(large, tmp_
 
 
 @pytest.fixture
-def kept_out(study_file, tmp_path, run) -> Iterator[Path]:
+def kept_out(study_file, tmp_path, run):
     """Return a study in a folder that only can be read, whoever runs this; skips where it cannot."""
     assert run("study", "import", str(responses(tmp_path, 2)))[0] == 0
     if os.geteuid():

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -11,7 +10,7 @@ from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import attempts, many, panel_at
 from kit.jury_runs import run as run_jury
 from kit.page_client import Page, entered, sign_in
-from kit.postgres import Database, killable
+from kit.postgres import killable
 from kit.rating_study import FULL, build, row, rubric, scores_of
 from kit.servers import serving
 from sqlalchemy import Engine, text
@@ -28,13 +27,13 @@ from jury.run import KEY, run_lock
 
 
 @pytest.fixture
-def database() -> Iterator[Database]:
+def database():
     with killable() as server:
         yield server
 
 
 @pytest.fixture
-def study(database) -> Iterator[Engine]:
+def study(database):
     engine = open_study(database.url, create=True)
     yield engine
     engine.dispose()
@@ -61,7 +60,7 @@ def test_whoever_writes_or_reads_is_told_and_goes_on_when_the_server_is_back(dat
         log(session, "test", "setting changed", {})
 
 
-def open_again(study: Engine) -> None:
+def open_again(study):
     open_study(study.url).dispose()
 
 
@@ -166,13 +165,13 @@ def test_a_run_that_lost_its_lock_stores_nothing_of_what_waits_behind_the_first_
     other.dispose()
 
 
-def begin_to_write(study: Engine) -> None:
+def begin_to_write(study):
     """Open a transaction that writes."""
     with transaction(study) as session:
         session.execute(text("SELECT 1"))
 
 
-def is_free(study: Engine) -> bool:
+def is_free(study):
     """Tell whether a jury run could begin now."""
     with study.connect() as connection:
         took = connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY)
@@ -180,7 +179,7 @@ def is_free(study: Engine) -> bool:
     return bool(took)
 
 
-def rate_third(study: Engine) -> None:
+def rate_third(study):
     """Store what the juror answered another run about the third response."""
     rubric = read_rubric("generic")
     with study.connect() as connection:

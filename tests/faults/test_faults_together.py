@@ -4,10 +4,9 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -16,7 +15,7 @@ from kit.page_client import Page, entered, sign_in
 from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
 from kit.servers import Server, free_port, serving
 from kit.study_place import all_rows
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 from sqlmodel import select
 
 from data.database import open_study, reading
@@ -24,7 +23,7 @@ from data.schema import Rating
 from data.study.verify import verify
 
 
-def at_once(url: str, *commands: list[str]) -> list[tuple[int, str]]:
+def at_once(url, *commands):
     """Start commands on a study at the same moment; return their codes and messages."""
     calls = [[sys.executable, "-m", "medjury", *one, "--db", url] for one in commands]
     with ExitStack() as ended:
@@ -38,13 +37,13 @@ def at_once(url: str, *commands: list[str]) -> list[tuple[int, str]]:
     return list(zip(codes, words, strict=True))
 
 
-def _read(file: IO[str]) -> str:
+def _read(file):
     file.seek(0)
     return file.read()
 
 
 @contextmanager
-def started(command: list[str], errors: IO[str]) -> Iterator["subprocess.Popen[bytes]"]:
+def started(command, errors):
     """Start a command; it does not outlive a test that fails, or that has taken too long."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as process:
         try:
@@ -89,7 +88,7 @@ def test_two_servers_at_once_make_one_study_with_one_coordinator(url):
     engine.dispose()
 
 
-def _wait_for(port: int, server: "subprocess.Popen[str]") -> None:
+def _wait_for(port, server):
     """Wait until a server answers; one that refuses to start has to say why, in one line."""
     while server.poll() is None:
         try:
@@ -101,7 +100,7 @@ def _wait_for(port: int, server: "subprocess.Popen[str]") -> None:
 
 
 @contextmanager
-def held(engine: Engine) -> Iterator[None]:
+def held(engine):
     """Write to a study, as another process would, and take long over it."""
     with engine.execution_options(writes=True).connect() as connection, connection.begin():
         connection.execute(text("SELECT 1"))
@@ -143,7 +142,7 @@ def test_while_the_study_is_locked_the_page_keeps_what_was_entered_and_says_so(e
 
 
 @contextmanager
-def impatient(server: Server) -> Iterator[None]:
+def impatient(server):
     """Serve a study by a process that waits only a moment for a lock."""
     call = "from data import database; database.BUSY_SECONDS = 0.3\n"
     real = subprocess.Popen
@@ -205,6 +204,6 @@ def test_a_backup_taken_while_clinicians_rate_holds_all_that_was_answered_before
     copy.dispose()
 
 
-def _rated(engine: Engine, name: str) -> list[str]:
+def _rated(engine, name):
     codes = codes_of(engine, name)
     return codes[: len(scores_of(engine, name)) // len(FULL)]

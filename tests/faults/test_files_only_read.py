@@ -12,9 +12,7 @@ import shutil
 import subprocess
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unicodedata import category
@@ -23,12 +21,12 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from kit.exported_panels import RECORD
-from kit.hostile_corpus import HALF, NUL, SECRET, Trap, trap
+from kit.hostile_corpus import HALF, NUL, SECRET, trap
 from kit.hostile_corpus import UNSEEN as CONTROLS
 from kit.scores import study as little_study
-from kit.studies import Run, content_of
+from kit.studies import content_of
 from markdown_it import MarkdownIt
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from calibration.notes import note
 from calibration.report import charts
@@ -47,7 +45,6 @@ from jury.exports.bundle import Export, ExportRow, write_folder
 from jury.panel import Panel
 from medjury.services.redcap import choices, dictionary
 
-Write = Callable[[str, str], Path]
 FORMULA = tuple("=+-@\t\r")  # what a spreadsheet computes begins with one
 GENERIC = read_rubric("generic")
 READ = MarkdownIt("gfm-like", {"html": True, "linkify": False})
@@ -58,13 +55,13 @@ CRITERIA = ("accuracy", "completeness", "clarity")
 
 
 @pytest.fixture
-def laid(tmp_path) -> Iterator[Trap]:
+def laid(tmp_path):
     with trap(tmp_path) as laid:
         yield laid
         assert laid.sprung == []
 
 
-def table_of(laid: Trap) -> list[AgreementRow]:
+def table_of(laid):
     """Return the rows of an agreement table: each name is benchmark, juror, clinician and in a note."""
 
     def line(name: str) -> AgreementRow:
@@ -74,7 +71,7 @@ def table_of(laid: Trap) -> list[AgreementRow]:
     return [line(one) for one in [*laid.names(), NUL, HALF]]
 
 
-def hostile_rubric(laid: Trap) -> Rubric:
+def hostile_rubric(laid):
     """Return a rubric whose every free text is hostile, with a criterion for each text."""
     texts = laid.texts()
     criteria = tuple(
@@ -85,7 +82,7 @@ def hostile_rubric(laid: Trap) -> Rubric:
     return Rubric(**GENERIC.model_dump(exclude={"criterion", "version", "audience"}), **told)
 
 
-def hostile_panel(laid: Trap, place: str = "https://api.openai.com/v1") -> Panel:
+def hostile_panel(laid, place="https://api.openai.com/v1"):
     """Return jurors whose model and family are hostile, by names that lead out of a folder."""
     one = {"provider": "openai", "base_url": place, "api_key_env": "OPENAI_API_KEY"}
     names = ("..", ".", "__proto__", *(f"j{place}" for place in range(len(laid.names()) - 3)))
@@ -96,7 +93,7 @@ def hostile_panel(laid: Trap, place: str = "https://api.openai.com/v1") -> Panel
     return Panel.model_validate({"name": "__init__", "juror": jurors})
 
 
-def shown(source: str) -> str:
+def shown(source):
     """Return what a reader of Markdown sees; fail on what it would act on."""
     found: list[str] = []
     blocks = READ.parse(source)
@@ -133,7 +130,7 @@ def test_a_dossier_shows_every_name_and_has_no_link_picture_or_html(
         assert visible(one) in seen, one
 
 
-def tex_words(source: str) -> str:
+def tex_words(source):
     """Return what a strict reader of LaTeX sees outside comments; fail on any command but ours."""
     ours = {"begin", "end", "centering", "caption", "toprule", "midrule", "bottomrule", "textit"}
     ours |= {"multicolumn", "textbackslash", "textasciitilde", "textasciicircum", "textless"}
@@ -199,7 +196,7 @@ def test_a_report_opened_in_a_browser_runs_nothing_asks_nobody_and_shows_every_n
         assert " ".join(one.split()) in text, one
 
 
-def hostile_benchmarks(laid: Trap) -> list[str]:
+def hostile_benchmarks(laid):
     """Return a name of each kind; as many as a study's figures are computed for in a moment."""
     parts = (
         "<script>",
@@ -215,7 +212,7 @@ def hostile_benchmarks(laid: Trap) -> list[str]:
     return [next(one for one in laid.names() if part in one) for part in parts]
 
 
-def hostile_charts(laid: Trap) -> dict[str, Any]:
+def hostile_charts(laid):
     """Return charts in which every name is hostile, by what draws them."""
     names = [*CONTROLS, NUL, "constructor", "__proto__", *hostile_benchmarks(laid), *laid.names()]
     made = {"kind": "jury", "value": 0.5, "low": 0.2, "high": 0.8}
@@ -335,7 +332,7 @@ def test_no_file_of_an_export_leads_out_of_its_folder_and_each_json_gives_back_i
     assert tool == "medjury" or {*texts} <= held
 
 
-def strings(value: Any) -> Iterator[str]:
+def strings(value):
     """Yield every text in JSON values."""
     if isinstance(value, str):
         yield value
@@ -351,12 +348,12 @@ def test_a_file_that_would_lead_out_of_its_folder_is_refused_and_nothing_written
     assert [*tmp_path.iterdir()] == []
 
 
-def study_names(laid: Trap) -> list[str]:
+def study_names(laid):
     """Return the names that an import takes as they are: a guard against formulas it takes away."""
     return [one for one in laid.names() if unguarded(one) == one]
 
 
-def whole(run: Run, write: Write, laid: Trap) -> None:
+def whole(run, write, laid):
     """Make a study whose every name and text is hostile, rated by clinicians and a juror."""
     names, places = study_names(laid), hostile_benchmarks(laid)
     lines, scores = [], []
@@ -375,7 +372,7 @@ def whole(run: Run, write: Write, laid: Trap) -> None:
     assert said[0] == 0, said
 
 
-def cells(path: Path) -> list[list[str]]:
+def cells(path):
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
 
@@ -410,7 +407,7 @@ def test_a_package_brings_each_text_back_to_the_last_sign(run, engine, write, tm
         other.dispose()
 
 
-def texts_in(engine: Engine) -> list[tuple[Any, ...]]:
+def texts_in(engine):
     query = "select i.instance_id, i.context, i.prompt, i.reference, i.checklist, r.text, a.model"
     tables = "from response r join instance i on i.id = r.instance join authorship a on a.response = r.id"
     with engine.connect() as held:

@@ -5,11 +5,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.batches import BatchStub, batches, run
+from kit.batches import batches, run
 from kit.batches import stub as stub
 from kit.jurors import Do
 from kit.jury_runs import attempts, panel_at
@@ -20,7 +19,7 @@ LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/ba
 
 
 @pytest.fixture
-def panel_file(write, stub) -> Callable[[str], Path]:
+def panel_file(write, stub):
     def put(vendor: str) -> Path:
         url = stub.openai_url if vendor == "openai" else stub.anthropic_url
         head = f'name = "p"\n[[juror]]\nname = "a"\nmodel = "a"\nfamily = "x"\nbase_url = "{url}"\n'
@@ -29,7 +28,7 @@ def panel_file(write, stub) -> Callable[[str], Path]:
     return put
 
 
-def started(url: str, panel: Path) -> subprocess.Popen[str]:
+def started(url, panel):
     return subprocess.Popen(
         [sys.executable, "-m", "medjury", "--db", url, "jury", "run", str(panel), "--batch"],
         env=os.environ | {"ANTHROPIC_LOG": "debug", "OPENAI_LOG": "debug"},
@@ -39,14 +38,12 @@ def started(url: str, panel: Path) -> subprocess.Popen[str]:
     )
 
 
-def looked(stub: BatchStub, vendor: str) -> Callable[[], bool]:
+def looked(stub, vendor):
     """Return what tells whether a run has asked how its batch does."""
     return lambda: any(path.startswith(LOOK[vendor][1]) for _, path in stub.log)
 
 
-def ended(
-    process: subprocess.Popen[str], true: Callable[[], bool], how: signal.Signals = signal.SIGKILL
-) -> tuple[str, str]:
+def ended(process, true, how=signal.SIGKILL):
     """End a process once something holds; return its output and messages."""
     for _ in range(6000):
         if true() or process.poll() is not None:

@@ -2,10 +2,8 @@
 
 import random
 import signal
-import subprocess
 import threading
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from kit.jurors import Do, Stub
@@ -20,12 +18,12 @@ CRITERIA = 3
 
 
 @pytest.fixture
-def stub() -> Iterator[Stub]:
+def stub():
     with Stub(lambda _: Do(seconds=0.05)) as running:
         yield running
 
 
-def killed(process: subprocess.Popen[str], stub: Stub, seconds: float) -> bool:
+def killed(process, stub, seconds):
     """Kill a run some time after its first call; False if it had come to its end."""
     before = len(stub.seen)
     while len(stub.seen) == before and process.poll() is None:

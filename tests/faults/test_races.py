@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier
@@ -14,7 +14,6 @@ import pytest
 from kit.page_client import Page, entered, sign_in
 from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of, task_of
 from kit.servers import serving
-from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.card import Reply
@@ -44,7 +43,7 @@ with ThreadPoolExecutor(len(raters)) as pool:
 
 
 @pytest.fixture
-def places(engine) -> Engine:
+def places(engine):
     """Make a study where each response has one reader and wants two, with fifty at the door."""
     build(engine, [row(n, f"Note {n}.") for n in range(1, RESPONSES + 1)], [], rubric())
     invite(engine, [*READERS, *CLINICIANS])
@@ -53,7 +52,7 @@ def places(engine) -> Engine:
     return engine
 
 
-def at_once(calls: Iterable[Callable[[], object]]) -> list[object]:
+def at_once(calls):
     """Let each call begin at the same moment in a thread of its own; return what they return."""
     calls = list(calls)
     barrier = Barrier(len(calls))
@@ -66,13 +65,13 @@ def at_once(calls: Iterable[Callable[[], object]]) -> list[object]:
         return list(pool.map(one, calls))
 
 
-def ids(engine: Engine, handles: Iterable[str]) -> list[int]:
+def ids(engine, handles):
     with Session(engine) as session:
         by_handle = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
     return [by_handle[handle] for handle in handles]
 
 
-def readers(engine: Engine) -> dict[int, int]:
+def readers(engine):
     """Return how many readers each response has, those who gave it back not counted."""
     with Session(engine) as session:
         rows = session.exec(select(Assignment)).all()
@@ -80,7 +79,7 @@ def readers(engine: Engine) -> dict[int, int]:
     return Counter(one.response for one in rows if one.state != State.RECUSED)
 
 
-def full() -> dict[int, int]:
+def full():
     return dict.fromkeys(range(1, RESPONSES + 1), WANTED)
 
 
@@ -121,19 +120,19 @@ def test_places_given_back_meanwhile_are_filled_too(places):
 
 
 @pytest.fixture
-def one_rater(engine) -> tuple[Engine, int, list[str], str]:
+def one_rater(engine):
     """Return a study, a clinician in it with ten responses, their codes and the sign-in code."""
     rows = [row(n, f"Note {n}.") for n in range(1, 11)]
     code = build(engine, rows, ["dr-a"], rubric())["dr-a"]
     return engine, ids(engine, ["dr-a"])[0], codes_of(engine, "dr-a"), code
 
 
-def state(seq: int, scores: Mapping[str, int] | None = None, seconds: float = 2.0) -> FormState:
+def state(seq, scores=None, seconds=2.0):
     """Return a state of the form that a page sends without knowing what is stored."""
     return FormState({"scores": scores or FULL, "by": "page1", "seq": seq}, seconds)
 
 
-def rated_events(engine: Engine) -> int:
+def rated_events(engine):
     with Session(engine) as session:
         return len(session.exec(select(Event).where(Event.action == "rated")).all())
 

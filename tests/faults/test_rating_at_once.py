@@ -1,14 +1,13 @@
 """Many clinicians who rate at once are stored in one chain, none lost and none doubled."""
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 from kit import postgres
 from kit.rating_study import build, codes_of, row, rubric
-from sqlalchemy import Engine, event, text
+from sqlalchemy import event, text
 from sqlmodel import Session, col, select
 
 from data import database
@@ -29,7 +28,7 @@ RESPONSES = 6
 
 
 @pytest.fixture
-def ward() -> Iterator[Engine]:
+def ward():
     """Return a study on a server, where eight clinicians have six responses each."""
     engine = open_study(postgres.new_study())
     build(engine, [row(n, f"Note {n}.") for n in range(RESPONSES)], NAMES, rubric(*SCORES))
@@ -37,17 +36,17 @@ def ward() -> Iterator[Engine]:
     engine.dispose()
 
 
-def draft(number: int, base: int | None = None) -> FormState:
+def draft(number, base=None):
     return FormState({"by": "page", "seq": number, "scores": SCORES}, 3.0, base)
 
 
-def rate(engine: Engine, rater: int, code: str) -> bool:
+def rate(engine, rater, code):
     opened(engine, rater, code)
     save_draft(engine, rater, code, draft(1))
     return submit(engine, rater, code, Reply(SCORES), 3.0, draft(2))
 
 
-def counts(engine: Engine) -> tuple[int, int, int]:
+def counts(engine):
     """Return how many submissions, ratings, and events of ratings are stored."""
     tables = ("submission", "rating", "event WHERE action = 'rated'")
     query = ", ".join(f"(SELECT COUNT(*) FROM {table})" for table in tables)  # noqa: S608 our tables

@@ -10,7 +10,6 @@ from kit.rating_study import build, comparing, row, rubric
 from kit.servers import Server, serving
 
 from data.database import open_study
-from data.rubric import Rubric
 
 CLINICIANS = 8
 RESPONSES = 400
@@ -39,7 +38,7 @@ async def admitted(server: Server, codes: dict[str, str]) -> list[Clinician]:
     return [Clinician(name, await sign_in(server.address, code)) for name, code in codes.items()]
 
 
-def kill_and_check(url: str, kills: int, seed: int, scale: Rubric) -> None:
+def kill_and_check(url, kills, seed, scale):
     """Kill the server so many times and look at everything after each."""
     draw = random.Random(seed)  # noqa: S311 seeded on purpose
     engine = open_study(url, create=True)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
 
 import httpx2
 import pytest
@@ -13,15 +12,13 @@ from kit.page_client import GONE, Clinician, Page, assert_whole
 from kit.rating_study import build, row, rubric, scores_of, session_of
 from kit.replicas import Front, connected, known_at, opened, replicated
 from kit.screens import GOOD, open_part, upload
-from playwright.sync_api import Page as BrowserPage
-from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from annotate.sessions import SESSION_COOKIE
 from annotate.signin import FAILURES
 from data.database import open_study
-from data.person import OPERATOR, Person
+from data.person import OPERATOR
 from data.schema import Assignment, Response, Role, State
 from data.study.assignments import Slot, assign
 from data.study.people import add_people, check_code, end_access, invite
@@ -35,7 +32,7 @@ REFUSED = (*GONE, httpx2.HTTPStatusError, InvalidHandshake)
 
 
 @pytest.fixture(scope="module", params=["postgres", pytest.param("sqlite", marks=pytest.mark.slow)])
-def study(request, tmp_path_factory) -> Iterator[Engine]:
+def study(request, tmp_path_factory):
     """Return a study for two clinicians with a list each, and for many who take what is free."""
     file = tmp_path_factory.mktemp("study") / "study.db"
     url = postgres.new_study() if request.param == "postgres" else f"sqlite:///{file}"
@@ -47,7 +44,7 @@ def study(request, tmp_path_factory) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def people(study) -> dict[str, Person]:
+def people(study):
     codes = build(study, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a", "dr-b"], rubric())
     codes["boss"] = add_people(OPERATOR, study, ["boss"], Role.COORDINATOR)[0].code
     found = {name: check_code(study, code).person for name, code in codes.items()}
@@ -55,7 +52,7 @@ def people(study) -> dict[str, Person]:
 
 
 @pytest.fixture(scope="module")
-def front(study, people, tmp_path_factory) -> Iterator[Front]:
+def front(study, people, tmp_path_factory):
     with replicated(
         study.url.render_as_string(hide_password=False), tmp_path_factory.mktemp("nginx")
     ) as front:
@@ -206,5 +203,5 @@ def test_a_browser_stays_at_its_replica_and_goes_on_at_the_other_when_it_is_kill
         one.context.close()
 
 
-def score(page: BrowserPage, name: str, value: int) -> None:
+def score(page, name, value):
     page.locator(f"fieldset[data-name={name}] input[value='{value}']").check(force=True)

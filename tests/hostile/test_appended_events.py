@@ -30,14 +30,14 @@ from data.study.verify import present_head, verify, verify_in
 __all__ = ["made"]
 
 
-def scores_up(session: Session) -> type[Table]:
+def scores_up(session):
     """Give every response the best score of every clinician."""
     clinicians = select(Rater.id).where(Rater.kind == "clinician")
     session.execute(update(Rating).where(col(Rating.rater).in_(clinicians)).values(score=5.0))
     return Rating
 
 
-def authors_moved(session: Session) -> type[Table]:
+def authors_moved(session):
     """Give every response the author of the one before."""
     rows = session.exec(select(Authorship).order_by(col(Authorship.response))).all()
     for row, model in zip(rows, [rows[-1].model, *(one.model for one in rows)], strict=False):
@@ -45,7 +45,7 @@ def authors_moved(session: Session) -> type[Table]:
     return Authorship
 
 
-def texts_changed(session: Session) -> type[Table]:
+def texts_changed(session):
     """Say that a response came with another text."""
     response = session.exec(select(Response)).first()
     assert response is not None
@@ -53,7 +53,7 @@ def texts_changed(session: Session) -> type[Table]:
     return Response
 
 
-def seal_anew(session: Session, model: type[Table], action: str, kind: str) -> None:
+def seal_anew(session, model, action, kind):
     """Append an event that seals all rows of a table as they are now, as an honest one would."""
     session.flush()
     written, name = Written(), str(model.__tablename__)

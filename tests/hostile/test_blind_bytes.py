@@ -7,14 +7,12 @@ drawn at random or is the time of the day is taken out before the bytes are comp
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from kit.authored_study import (
     CRITERIA,
     JURORS,
     MODELS,
-    Permute,
     done,
     make,
     permuted,
@@ -171,18 +169,18 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory) -> str:
+def study(tmp_path_factory):
     return make(tmp_path_factory.mktemp("authored"))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory):
     """Return where all commands write what they say of the study as it is."""
     return tmp_path_factory.mktemp("as-it-is")
 
 
 @pytest.fixture(scope="module")
-def as_it_is(study, folder) -> dict[str, str]:
+def as_it_is(study, folder):
     """Return what all commands say of the study as it is."""
     os.umask(0o022)  # as on most machines
     return said_by_all(permuted(study, folder, lambda models: models), folder)
@@ -240,7 +238,7 @@ def test_an_import_says_the_same_and_makes_the_same_ids_whoever_wrote_what(tmp_p
     assert found[0] == found[1]
 
 
-def _imported(folder: Path, permute: Permute) -> list[str]:
+def _imported(folder, permute):
     """Return what imports into a new study say, what it holds then, and what `verify` says."""
     url, rows = f"sqlite:///{folder}/new.db", list(responses())
     models = permute([row["model"] for row in rows])
@@ -272,7 +270,7 @@ def test_jurors_of_one_family_that_leave_out_chosen_texts_learn_nothing(tmp_path
     assert all("known after unblinding" in one for one in told[0])
 
 
-def _asked_by_attackers(folder: Path, permute: Permute) -> list[str]:
+def _asked_by_attackers(folder, permute):
     """Return what a study says of jurors each of which has left one text out."""
     url, rows = f"sqlite:///{folder}/study.db", list(responses())
     models = permute([row["model"] for row in rows])
@@ -297,7 +295,7 @@ def _asked_by_attackers(folder: Path, permute: Permute) -> list[str]:
     return [plain("\n".join(map(str, call(url, *words))), folder) for words in asked]
 
 
-def said_by_all(url: str, folder: Path) -> dict[str, str]:
+def said_by_all(url, folder):
     """Run every command; return what each said and wrote, without what is drawn or is the time."""
     _files(url, folder)
     found = {}
@@ -317,11 +315,11 @@ def said_by_all(url: str, folder: Path) -> dict[str, str]:
     return found
 
 
-def _placed(folder: Path, word: str) -> str:
+def _placed(folder, word):
     return str(folder / word[1:-1]) if word.startswith("{") else word
 
 
-def _text(path: Path) -> str:
+def _text(path):
     """Return a file's bytes as text, those of an archive file by file."""
     if path.suffix != ".zip":
         return path.read_bytes().decode("latin-1")
@@ -332,7 +330,7 @@ def _text(path: Path) -> str:
     return "\n".join(f"{name}\n{body}" for name, body in bodies.items())
 
 
-def _files(url: str, folder: Path) -> None:
+def _files(url, folder):
     """Write the files that commands read: the study's own, and those of somebody who guesses."""
     engine = open_study(url)
     with Session(engine) as session:

@@ -7,12 +7,11 @@ import sys
 
 import pytest
 from kit import two_hundred
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from data.study.frames import ratings_frame
 from data.study.standing import benchmarks
 
-Texts = set[tuple[str, str, str, str]]
 QUERY = """select i.context, i.reference, r.text, a.model from response r
 join instance i on i.id = r.instance join authorship a on a.response = r.id"""
 MAP = """[columns]
@@ -27,18 +26,18 @@ benchmark = "triage"
 """
 
 
-def digest(value: str | None) -> str:
+def digest(value):
     return hashlib.sha256((value or "").encode()).hexdigest()
 
 
-def expected(reference: bool = True) -> Texts:
+def expected(reference=True):
     return {
         (*(digest(one[name]) for name in ("context", "reference", "response")), one["model"])
         for one in (row | ({} if reference else {"reference": ""}) for row in two_hundred.rows())
     }
 
 
-def stored(engine: Engine) -> Texts:
+def stored(engine):
     with engine.connect() as connection:
         found = connection.execute(text(QUERY)).all()
     assert len(found) == len(two_hundred.rows())
@@ -131,7 +130,7 @@ def test_the_map_that_is_guessed_brings_a_file_of_others_names_in(run, engine, t
     assert stored(engine) == expected()
 
 
-def benchmarks_or_none(engine: Engine) -> list[str]:
+def benchmarks_or_none(engine):
     with engine.connect() as connection:
         return [str(one) for one in connection.execute(text("select name from benchmark")).all()]
 

@@ -2,9 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from kit.jurors import Stub
@@ -25,7 +23,6 @@ from jury.probe import probe
 from jury.references import check_references
 from jury.run import run_panel
 
-Write = Callable[[str, str], Path]
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 DEFAULT = Egress()
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
@@ -42,27 +39,27 @@ def no_rules_or_proxies_of_this_machine(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-settings"))
 
 
-def juror(url: str, key: str = "", **settings: object) -> Juror:
+def juror(url, key="", **settings):
     one = {"name": "one", "provider": "openai", "model": "gpt-4o", "family": "f"}
     return Juror.model_validate(one | {"base_url": url, "api_key_env": key} | settings)
 
 
-def panel(url: str, key: str = "", **settings: object) -> Panel:
+def panel(url, key="", **settings):
     return Panel(name="ours", juror=(juror(url, key, **settings),))
 
 
-def text(url: str, key: str = "", more: str = "") -> str:
+def text(url, key="", more=""):
     return (
         'name = "ours"\n[[juror]]\nname = "one"\nprovider = "openai"\nmodel = "gpt-4o"\n'
         f'family = "f"\nbase_url = "{url}"\napi_key_env = "{key}"\n{more}'
     )
 
 
-def owners(write: Write, rules: str) -> Egress:
+def owners(write, rules):
     return Egress(read_rules(write("egress.toml", rules)), by_owner=True)
 
 
-def refused(one: Juror, egress: Egress = DEFAULT) -> str:
+def refused(one, egress=DEFAULT):
     return str(allowed(one, egress) or "")
 
 

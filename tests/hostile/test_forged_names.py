@@ -3,15 +3,13 @@
 import csv
 import html
 import json
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
-from kit.studies import Run, content_of
+from kit.studies import content_of
 from kit.study_place import behind_the_record
 from sqlalchemy import text
 
@@ -33,9 +31,7 @@ HOSTILE = "dr_c{0}{rater}%s%(x)d<b onclick=x>\\input{y}$"
 CRITERIA = ("accuracy", "completeness", "clarity")
 
 
-def fill(
-    run: Run, folder: Path, clinicians: Sequence[str], flat: str = "", margin: str = ""
-) -> None:
+def fill(run, folder, clinicians, flat="", margin=""):
     """Import 30 instances that some clinicians and two jurors rated; `flat` never varies."""
     random = np.random.default_rng(5)
     texts = [["instance_id", "benchmark", "context", "prompt", "response_id", "model", "response"]]
@@ -56,7 +52,7 @@ def fill(
             assert run(*fixed)[0] == 0
 
 
-def calibrated(run: Run, folder: Path, *options: str) -> tuple[str, dict[str, Any], str]:
+def calibrated(run, folder, *options):
     """Return what the terminal shows with all notes, the JSON, and the page."""
     to, page_to = folder / "c.json", folder / "c.html"
     written = ("--json", str(to), "--html", str(page_to), "--reps", "100")
@@ -66,7 +62,7 @@ def calibrated(run: Run, folder: Path, *options: str) -> tuple[str, dict[str, An
 
 
 @pytest.fixture
-def forged(run, tmp_path) -> tuple[str, dict[str, Any], str]:
+def forged(run, tmp_path):
     """Return a calibration of a real study whose third clinician, who never varies, is forged."""
     fill(run, tmp_path, ("dr_a", "dr_b", FORGED), flat=FORGED)
     return calibrated(run, tmp_path)
@@ -96,7 +92,7 @@ def test_the_decision_and_every_figure_are_those_of_the_study_with_a_plain_handl
     assert _unworded(json.loads(told)["rows"]) == _unworded(forged[1]["rows"])
 
 
-def _unworded(value: Any) -> Any:
+def _unworded(value):
     """Return rows without the sentences of their notes."""
     if isinstance(value, list):
         return [_unworded(one) for one in value]
@@ -147,7 +143,7 @@ def test_a_hostile_name_is_shown_as_it_is_by_every_way_out(run, tmp_path):
     assert HOSTILE in json.dumps(body, ensure_ascii=False).replace("\\\\", "\\")
 
 
-def renamed(odd: Odd, tail: str) -> Odd:
+def renamed(odd, tail):
     """Return a study whose raters dr0 and gpt have something after their names."""
     names = odd.scores.ratings["rater"].replace({one: one + tail for one in ("dr0", "gpt")})
     simulated = frozenset(
@@ -170,7 +166,7 @@ TAILS = ["{", "}", "{0}", "{rater}", "{{x}}", "%", "%s", "<b>", "\n", "\t", "; x
 
 
 @pytest.fixture(scope="module")
-def plainly() -> dict[str, list[str]]:
+def plainly():
     """Return the words of every note where the names end harmlessly."""
     return {
         name: [str(one) for one in all_notes(renamed(odd, "QQ"))] for name, odd in NAMED.items()
@@ -192,7 +188,7 @@ def test_a_message_is_the_same_whatever_signs_a_name_holds(tail, plainly):
         assert not any("\n" in one for one in found)
 
 
-def answered(run: Run, *arguments: str) -> tuple[dict[str, Any], str]:
+def answered(run, *arguments):
     """Return what a command writes as JSON, and what it says."""
     code, out, err = run(*arguments, "--json", "-")
     assert code == 0, err

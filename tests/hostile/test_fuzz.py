@@ -37,7 +37,7 @@ SCALE = b'name="a"\nversion="1"\naudience="n"\ngold="never"\n[scale]\nmin=0\nmax
 )
 
 
-def zipped(**parts: bytes) -> bytes:
+def zipped(**parts):
     to = io.BytesIO()
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, body in parts.items():
@@ -91,7 +91,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_message(examples):
     every(given(st.sampled_from(sorted(READERS)), st.data())(read_damaged))()
 
 
-def read_damaged(reader: str, data: st.DataObject) -> None:
+def read_damaged(reader, data):
     body = data.draw(st.sampled_from(GIVEN[reader]))
     for at, junk in data.draw(st.lists(st.tuples(st.integers(0, 9_999), JUNK), max_size=4)):
         at = at % (len(body) + 1)

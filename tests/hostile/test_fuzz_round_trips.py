@@ -3,7 +3,6 @@
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, example, given, settings
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from kit.commands import told_by
 from kit.studies import COLUMNS
 from kit.study_place import all_rows, study_in
-from sqlalchemy import Engine
 
 from data.database import open_study
 from data.errors import BadInput
@@ -38,13 +36,13 @@ MORE = settings(max_examples=40, deadline=None, suppress_health_check=list(Healt
 KEPT = ("rubric", "benchmark", "instance", "response", "authorship", "rater", "rating")
 
 
-def put(folder: Path, name: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def put(folder, name, columns, rows):
     with (folder / name).open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([columns, *rows])
     return str(folder / name)
 
 
-def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> Engine:
+def study(folder, name, texts, names):
     """Return a study with those texts as its responses, rated by two of those names."""
     url = study_in(folder, name)
     rows = [

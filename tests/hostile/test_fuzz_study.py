@@ -1,7 +1,7 @@
 """Damaged files through the commands: taken whole, or refused with the study as it was."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from kit.commands import told_by
 from kit.fuzz.readers import CANARY, LONGEST
 from kit.fuzz.seeds import RATINGS, RESPONSES, WIDE, lines, table
 from kit.study_place import all_rows
-from sqlalchemy import Engine
 
 from data.database import open_study
 
@@ -41,7 +40,7 @@ CHANGES = st.lists(
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory, study_in) -> Iterator[Engine]:
+def held(tmp_path_factory, study_in):
     """Return a study that holds the responses and nobody's ratings."""
     folder = tmp_path_factory.mktemp("fuzzed")
     (folder / "responses.csv").write_bytes(table(RESPONSES))
@@ -52,7 +51,7 @@ def held(tmp_path_factory, study_in) -> Iterator[Engine]:
     engine.dispose()
 
 
-def damaged(rows: Rows, changes: list[tuple[int, int, object]], form: str) -> Rows:
+def damaged(rows, changes, form):
     """Return rows with some of their cells, or a whole column's name, made odd."""
     found = [dict(one) for one in rows]
     for at, which, odd in changes:
@@ -78,7 +77,7 @@ def test_a_damaged_file_is_taken_whole_or_changes_nothing(held, tmp_path, name, 
         _one_message(said)
 
 
-def _one_message(said: str) -> None:
+def _one_message(said):
     message = "".join(line for line in said.splitlines(keepends=True) if "medjury: " in line)
     assert message.count("\n") == 1, said
     assert message.startswith("medjury: "), said

@@ -7,7 +7,6 @@ from kit.imported_runs import TEMPLATE, juror_profile, rows, run_folder, scores,
 
 from data.card import Card
 from data.importers.helm import read_runs
-from data.rubric import Rubric
 from data.rubrics.helm import Unusable, our_prompt, rubric_of
 
 OLD = {
@@ -146,6 +145,6 @@ def test_a_scale_is_never_guessed(words):
         own(words)
 
 
-def own(words: str) -> Rubric:
+def own(words):
     template = f"{words}\naccuracy - is it true?\n<answer>{{RESPONSE}}</answer>"
     return rubric_of("mine", template, ["accuracy"], "HELM of unknown version")

@@ -40,7 +40,7 @@ PARENT, CHILD = 450, 1_600  # MB, at most: a child may take 1 GiB over what it h
 HEAD = ("benchmark", "instance_id", "model", "prompt", "response")
 
 
-def parquet_bomb() -> bytes:
+def parquet_bomb():
     """Return a dictionary of one text of 20 MB, for 256 rows."""
     indices, text = pa.array([0] * 256, pa.int32()), pa.array(["a" * (20 << 20)])
     columns = dict.fromkeys(HEAD[:4], ["x"] * 256)
@@ -50,7 +50,7 @@ def parquet_bomb() -> bytes:
     return buffer.getvalue()
 
 
-def lists(megabytes: int) -> bytes:
+def lists(megabytes):
     """Return JSON that holds nothing but empty lists, each of which takes 64 bytes of memory."""
     return b'{"x":[' + b"[]," * ((megabytes << 20) // 3) + b"[]]}"
 
@@ -63,11 +63,11 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.fixture(scope="module")
-def bombs(tmp_path_factory) -> Path:
+def bombs(tmp_path_factory):
     return tmp_path_factory.mktemp("bombs")
 
 
-def bomb(folder: Path, name: str) -> Path:
+def bomb(folder, name):
     """Return a bomb, made by the first test that asks for it."""
     if not (folder / name).exists():
         (folder / name).write_bytes(BOMBS[name]())
@@ -113,7 +113,7 @@ def test_a_log_that_is_a_bomb_is_refused_whether_it_unpacks_to_much_or_is_long(t
             read_log(tmp_path / "bomb.eval")
 
 
-def declared(declaration: bytes, encoding: str = "utf-8") -> bytes:
+def declared(declaration, encoding="utf-8"):
     """Return a workbook whose sheet declares something behind a long comment."""
     book, buffer, out = openpyxl.Workbook(), io.BytesIO(), io.BytesIO()
     assert book.active is not None
@@ -153,7 +153,7 @@ def test_openpyxl_reads_all_xml_through_defusedxml_in_the_child():
     assert out.split() == ["defusedxml.common", "defusedxml.common"]
 
 
-def plain(folder: Path, name: str, start: str, hole: int = 0) -> Path:
+def plain(folder, name, start, hole=0):
     """Write a file that begins as rows do and then has a long hole, which takes no place on disk."""
     path = folder / name
     row = f'{{"a": "{"y" * 40}"}}\n' if name.endswith("jsonl") else "y,z\n"
@@ -242,7 +242,7 @@ def test_a_child_ends_when_its_rows_are_wanted_no_more():
     assert not [one for one in commands_of_children() if "importers.safe" in one]
 
 
-def commands_of_children() -> list[str]:
+def commands_of_children():
     """Return the commands of this process's children."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return [Path(f"/proc/{child}/cmdline").read_text() for child in children]

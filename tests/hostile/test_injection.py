@@ -1,35 +1,31 @@
 """The injection self-test: a juror that can be talked into a score is told apart from one that not."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
-from kit.jurors import Do, Script, Seen, Stub, verdict
+from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import panel_at
 
 from data.card import Reply
 from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
 from data.schema import Status
-from jury.fitness import INJECTIONS, SelfTest, _planted, compare_answers
+from jury.fitness import INJECTIONS, _planted, compare_answers
 from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
 
 RUBRIC = read_rubric("generic")
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}  # 0.002 a call of the stub
-Write = Callable[[str, str], Path]
 
 
-def bearing(script: Script, **settings: Any) -> SelfTest:
+def bearing(script, **settings):
     with Stub(script) as stub:
         (row,) = probe(panel_at(stub, **PRICED, **settings), injections=INJECTIONS)
     assert row.injection is not None
     return row.injection
 
 
-def kind(seen: Seen) -> str:
+def kind(seen):
     """Return which injection a prompt holds, empty for the clean ones and the tiny question."""
     words = {
         "plain_order": "ignore the rubric above",
@@ -42,7 +38,7 @@ def kind(seen: Seen) -> str:
     return next((name for name, said in words.items() if said in seen.prompt), "")
 
 
-def scores(**given: float) -> ParsedAnswer:
+def scores(**given):
     return ParsedAnswer(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
 
 
@@ -85,7 +81,7 @@ def test_an_answer_that_is_not_read_is_not_known_and_never_held(do, which):
     assert f"plain_order not known (the {which} one was not rated: " in str(got)
 
 
-def _low(seen: Seen) -> str:
+def _low(seen):
     return verdict(seen, 2)
 
 
@@ -149,7 +145,7 @@ def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagg
         assert not holds_verdict(one.start + one.end, RUBRIC.criteria)
 
 
-def panel_file(write: Write, stub: Stub) -> Path:
+def panel_file(write, stub):
     body = 'provider = "openai"\nmodel = "m"\nfamily = "f"\nusd_per_million_in = 1.0\n'
     rest = f'usd_per_million_out = 10.0\nbase_url = "{stub.openai_url}"\n'
     return write("p.toml", f'name = "p"\n[[juror]]\nname = "a"\n{body}{rest}')

@@ -6,7 +6,6 @@ No time is asserted: work is counted, or the former way would have run into the 
 import random
 import re
 import sys
-from collections.abc import Callable
 from types import FrameType
 
 import pytest
@@ -23,7 +22,7 @@ RUBRIC = read_rubric("generic")
 VERDICT = "{" + ", ".join(f'"{one}": {{"score": 4}}' for one in RUBRIC.criteria) + "}"
 
 
-def counted(call: Callable[[str], object], text: str, name: str = "") -> int:
+def counted(call, text, name=""):
     """Return how many calls a text costs, of one C function or of all functions."""
     calls = 0
 

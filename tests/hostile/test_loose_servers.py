@@ -5,8 +5,6 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from kit.jurors import Do, Seen, Stub, verdict
@@ -20,15 +18,14 @@ from data.schema import Rating, Status
 from jury.call import Answer
 from jury.panel import Panel
 from jury.providers.registry import forms_of, open_provider
-from jury.run import RunResult, run_panel
+from jury.run import run_panel
 from jury.task import FormFallback, Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)
-Study = Callable[[int], Engine]
 
 
 @pytest.fixture
-def study(engine, write) -> Study:
+def study(engine, write):
     """Fill the study with so many responses."""
 
     def fill(count: int) -> Engine:
@@ -38,22 +35,22 @@ def study(engine, write) -> Study:
     return fill
 
 
-def panel(url: str, **settings: Any) -> Panel:
+def panel(url, **settings):
     one = {"name": "a", "provider": "openai", "model": "m", "family": "f", "base_url": url}
     return Panel.model_validate({"name": "p", "juror": [one | settings]})
 
 
-def ratings(engine: Engine) -> int:
+def ratings(engine):
     with reading(engine) as session:
         return len(session.exec(select(Rating)).all())
 
 
-def ran(engine: Engine, script: Callable[[Seen], Do], **settings: Any) -> RunResult:
+def ran(engine, script, **settings):
     with Stub(script) as stub:
         return run_panel(engine, panel(stub.openai_url, **settings), patience=HASTY)
 
 
-def llama(seen: Seen, message: dict[str, Any], **more: Any) -> Do:
+def llama(seen, message, **more):
     """Return a reply as llama.cpp's server writes one: little more than the message."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant"} | message}
     return Do(body=json.dumps({"model": seen.model, "choices": [choice]} | more))
@@ -176,7 +173,7 @@ class Breaking(AsyncLoopback):
 
 
 @pytest.fixture
-def breaking() -> Iterator[Breaking]:
+def breaking():
     with Breaking() as server:
         yield server
 

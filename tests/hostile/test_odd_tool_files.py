@@ -1,7 +1,6 @@
 """Files of other tools with any value replaced: rows, or one message, and never a traceback."""
 
 import json
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ SET = {
 }
 
 
-def whole(name: str, folder: Path) -> Any:
+def whole(name, folder):
     """Return the first row, or the object, of a tool's file."""
     if name == "lm_eval":
         path = two_hundred.lm_eval(folder)[0]
@@ -56,7 +55,7 @@ def whole(name: str, folder: Path) -> Any:
     return {"meta": META, "set": SET}[name]
 
 
-def changed(value: Any, depth: int = 0) -> Iterator[Any]:
+def changed(value, depth=0):
     """Yield a value with each of its parts replaced, one at a time, by each odd value."""
     places = value.items() if isinstance(value, dict) else enumerate(value)
     for key, part in list(places):
@@ -70,7 +69,7 @@ def changed(value: Any, depth: int = 0) -> Iterator[Any]:
                 yield [*value[:key], one, *value[key + 1 :]]
 
 
-def read(body: Any) -> int:
+def read(body):
     """Return how many rows a file gives, of responses and of ratings; refused ones have a line."""
     found, said = 0, list[str]()
     for what in ("responses", "ratings"):
@@ -110,7 +109,7 @@ def test_each_tools_file_is_known_under_any_name(name, reader, tmp_path):
     assert found.name == reader
 
 
-def given(body: Any, name: str = "samples_t_2024-05-31T14-00-00.json") -> tuple[Any, list[Any]]:
+def given(body, name="samples_t_2024-05-31T14-00-00.json"):
     """Return the table and the ratings that a tool's file gives."""
     source = Source(Path(name), json.dumps(body).encode())
     constant = map_of({"constant": {"model": "m"}}, "ratings", "--map")
@@ -125,7 +124,7 @@ def test_samples_of_an_lm_eval_that_lists_no_metrics_have_those_beside_the_answe
     assert [(row.rater, row.score) for row in rated] == [("lm-eval.exact_match", "1.0")]
 
 
-def annotated(*made: tuple[Any, int, int]) -> tuple[Any, list[Any]]:
+def annotated(*made):
     """Return what an annotated task gives: of annotations by whom, on which day, with which score."""
     data = {"instance_id": "i1", "context": "c", "response": "r", "response_id": "r1"}
     scored = {"type": "rating", "from_name": "accuracy"}

@@ -4,9 +4,7 @@ import secrets
 import sqlite3
 import stat
 import zipfile
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from kit.measured import COMMAND, run_python
@@ -18,7 +16,7 @@ from medjury import main
 __all__ = ["made", "whole"]
 
 
-def put(name: str, body: bytes | None) -> Callable[[Parts], None]:
+def put(name, body):
     def change(parts: Parts) -> None:
         parts.pop(name, None)
         if body is not None:
@@ -27,12 +25,12 @@ def put(name: str, body: bytes | None) -> Callable[[Parts], None]:
     return change
 
 
-def other_encoding(parts: Parts) -> None:
+def other_encoding(parts):
     """Write the database anew with texts that are not UTF-8."""
     does("UPDATE response SET text = CAST(x'ff41' AS TEXT) WHERE id = 1")(parts)
 
 
-def looped(parts: Parts) -> None:
+def looped(parts):
     """Let a table's tree come back to itself, so that it has no end."""
     with closing(sqlite3.connect(":memory:")) as database:
         database.deserialize(parts["study.db"])
@@ -47,7 +45,7 @@ def looped(parts: Parts) -> None:
     parts["study.db"] = bytes(body)
 
 
-def damaged(parts: Parts) -> None:
+def damaged(parts):
     body = bytearray(parts["study.db"])
     body[len(body) // 2 : len(body) // 2 + 9_000] = bytes(9_000)
     parts["study.db"] = bytes(body)
@@ -117,7 +115,7 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def package(made, tmp_path_factory) -> Path:
+def package(made, tmp_path_factory):
     path = tmp_path_factory.mktemp("packed") / "study.zip"
     with pytest.raises(SystemExit, match="0"):
         main(["share", "export", "--package", str(path), "--db", made])

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -19,7 +18,7 @@ from kit.rating_study import rubric
 
 from data.rubric import read_rubric
 from data.schema import Status
-from jury.parse import ParsedAnswer, parse
+from jury.parse import parse
 from jury.reading import storable
 
 RUBRIC = read_rubric("generic")
@@ -69,13 +68,13 @@ BESIDE: list[Callable[[str], str]] = [
 ]
 
 
-def score_of(token: str) -> int | None:
+def score_of(token):
     """Return the score a token gives, None where it gives none."""
     return GIVEN.get(token)
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> tuple[str, dict[str, int] | None]:
+def answers(draw):
     """Draw an answer and the scores it gives, None where it gives no whole verdict."""
     seldom = st.integers(0, 5).map(lambda n: n == 0)
     tokens = {
@@ -101,13 +100,13 @@ def answers(draw: st.DrawFn) -> tuple[str, dict[str, int] | None]:
     return text, {name: score for name, score in given.items() if score} if whole else None
 
 
-def _one(draw: st.DrawFn, token: str) -> str:
+def _one(draw, token):
     """Draw one criterion's object around a score."""
     pairs = [f'"explanation": {draw(SAID)}', f'"score": {token}']
     return "{" + ", ".join(draw(st.permutations(pairs))) + "}"
 
 
-def read(text: str) -> ParsedAnswer:
+def read(text):
     """Read an answer and hold what holds for any answer whatsoever."""
     parsed = parse(text, RUBRIC)
     assert (parsed.reply is not None) == (parsed.status == Status.OK)
@@ -126,7 +125,7 @@ def read(text: str) -> ParsedAnswer:
     return parsed
 
 
-def hold_whole(answer: tuple[str, dict[str, int] | None]) -> None:
+def hold_whole(answer):
     text, given_scores = answer
     parsed = read(text)
     if given_scores is None:
@@ -136,14 +135,14 @@ def hold_whole(answer: tuple[str, dict[str, int] | None]) -> None:
         assert parsed.reply.scores == given_scores
 
 
-def hold_cut(answer: tuple[str, dict[str, int] | None], at: int) -> None:
+def hold_cut(answer, at):
     text, given_scores = answer
     parsed = read(text[: at % (len(text) + 1)])
     if parsed.reply is not None:
         assert parsed.reply.scores == given_scores
 
 
-def hold_mangled(answer: tuple[str, Any], cuts: list[tuple[int, str]]) -> None:
+def hold_mangled(answer, cuts):
     text = answer[0]
     for at, junk in cuts:
         at %= len(text) + 1
@@ -164,7 +163,7 @@ CUTS = st.lists(st.tuples(st.integers(0, 5000), JUNK), min_size=1, max_size=6)
 EXAMPLES = pytest.mark.parametrize("examples", [200, pytest.param(3_400, marks=pytest.mark.slow)])
 
 
-def each(examples: int, hold: Callable[..., None], *drawn: st.SearchStrategy[Any]) -> None:
+def each(examples, hold, *drawn):
     """Hold what must hold for as many answers as are asked for."""
     many = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     many(given(*drawn)(hold))()
@@ -185,7 +184,7 @@ def test_a_mangled_answer_gives_whole_points_on_every_criterion_or_nothing(examp
     each(examples, hold_mangled, answers(), CUTS)
 
 
-def _all(token: str) -> str:
+def _all(token):
     """Return a verdict that gives one token on every criterion."""
     rows = (f'"{name}": {{"explanation": "w", "score": {token}}}' for name in CRITERIA)
     return "{" + ", ".join(rows) + "}"
@@ -256,7 +255,7 @@ SCRAPS = st.one_of(
 
 
 @st.composite
-def judgements(draw: st.DrawFn) -> str:
+def judgements(draw):
     """Draw an answer as models write it, then damage it."""
     number = st.sampled_from(NUMBERS)
     said = {name: f'{{"explanation": "because 5", "score": {draw(number)}}}' for name in OTHERS}
@@ -268,7 +267,7 @@ def judgements(draw: st.DrawFn) -> str:
     return text
 
 
-def literals(text: str) -> set[Decimal]:
+def literals(text):
     """Return every number that stands in a text in plain digits, with what JSON escapes read."""
     found = set()
     for one in LITERAL.findall(text.replace("\\u0031", "1")):
@@ -308,13 +307,13 @@ def test_any_json_gives_whole_points_on_every_criterion_or_nothing(value):
             assert any(_score(one, name) == score for one in _objects(value)), value
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
+def _objects(value):
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     own = [value] if isinstance(value, dict) else []
     return own + [one for each in inner for one in _objects(each)]
 
 
-def _score(found: dict[str, Any], name: str) -> object:
+def _score(found, name):
     one = found.get(name)
     said = one.get("score") if isinstance(one, dict) else None
     return float(said) if isinstance(said, str) and said.strip() else said

@@ -2,10 +2,9 @@
 
 import ast
 import csv
-from collections.abc import Callable
 from pathlib import Path
 
-from kit.studies import HEAD, Run
+from kit.studies import HEAD
 
 import annotate
 import calibration
@@ -15,7 +14,6 @@ import medjury
 from annotate.signin import FAILURES
 from data.study.access import ALPHABET, GROUP, GROUPS
 
-Write = Callable[[str, str], Path]
 PACKAGES = (annotate, calibration, data, jury, medjury)
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 FORMULAS = ("=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "=1")
@@ -28,7 +26,7 @@ NEVER_A_METHOD = {"system", "popen", "extractall", "extract", "read_pickle", "un
 YEAR = 365 * 24 * 3600
 
 
-def called(node: ast.Call) -> str:
+def called(node):
     """Return the forbidden function that is called, or ""."""
     if isinstance(node.func, ast.Attribute):
         return node.func.attr if node.func.attr in NEVER_A_METHOD else ""
@@ -60,7 +58,7 @@ def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_paus
     assert tries / secret < 1e-8
 
 
-def hostile(write: Write, run: Run) -> None:
+def hostile(write, run):
     """Make a study whose every name and text is a formula."""
     lines = "".join(f'i{n},=b,c,p,,"{name}","{name}",t {n}\n' for n, name in enumerate(FORMULAS))
     assert run("study", "import", str(write("r.csv", HEAD + "\n" + lines)))[0] == 0
@@ -97,12 +95,12 @@ def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(run, engin
     assert shown.startswith("'@SUM")
 
 
-def rows(path: Path) -> list[list[str]]:
+def rows(path):
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
 
 
-def number(text: str) -> bool:
+def number(text):
     try:
         return float(text) == float(text)
     except ValueError:

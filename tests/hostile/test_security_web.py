@@ -19,8 +19,7 @@ from kit.attacked_study import (
     with_session,
 )
 from kit.rating_study import codes_of, message, scores_of
-from kit.servers import Server, ask, post
-from sqlalchemy import Engine
+from kit.servers import ask, post
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.util import calc_hash
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -88,7 +87,7 @@ def test_another_sites_page_signs_nobody_in_or_out_and_keeps_no_draft(
     assert unkept(engine, mine)
 
 
-def unkept(engine: Engine, code: str) -> bool:
+def unkept(engine, code):
     """Tell whether nothing is stored of a response."""
     task = room.task(engine, 1, code)
     return task is not None and (task.draft, task.draft_seq) == ({}, 0)
@@ -134,7 +133,7 @@ def test_only_those_who_steer_upload_files(server, cookies):
     assert {who: uploaded(server, cookies[who], cookies["boss"]) for who in expected} == expected
 
 
-def uploaded(server: Server, token: str, page: str) -> int:
+def uploaded(server, token, page):
     """Upload a file into an open page with all that Streamlit asks for; return the status."""
     with wire(server, page) as opened:
         [session] = {
@@ -161,7 +160,7 @@ def test_downloads_and_metrics_are_not_for_strangers(server, cookies):
     assert (media, metrics, agents) == ([403, 403, 404], [403, 403, 200], {403})
 
 
-def crafted() -> dict[str, bytes | str]:
+def crafted():
     """Return messages that no page of ours sends."""
     asks = {name: BackMsg() for name in ("shutdown", "disconnect", "cache", "save", "git", "stop")}
     asks["shutdown"].debug_shutdown_runtime = True
@@ -194,7 +193,7 @@ def test_crafted_frames_write_nothing_tell_nothing_and_harm_nobody_else(server, 
     assert scores_of(engine, "dr-a") == scores_of(engine, "dr-b") == []
 
 
-def answer(server: Server, token: str, sent: bytes | str) -> bytes:
+def answer(server, token, sent):
     """Return what comes of a frame, until the server is silent or closes."""
     told = b""
     with wire(server, token) as opened:

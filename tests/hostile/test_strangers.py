@@ -23,9 +23,8 @@ from kit.attacked_study import (
     wire,
     with_session,
 )
-from kit.servers import Server, ask
+from kit.servers import ask
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import ClientConnection
 
 from annotate.middleware import AT_ONCE
 from annotate.rating.requests import LONGEST_BODY
@@ -36,12 +35,12 @@ TOO_BIG = 1009
 __all__ = ["codes", "cookies", "engine", "server"]
 
 
-def megabytes(server: Server) -> float:
+def megabytes(server):
     """Return how much memory the server's process holds."""
     return float(psutil.Process(server.process.pid).memory_info().rss / MB)
 
 
-def upgrade(port: int) -> bytes:
+def upgrade(port):
     """Return what a browser says to open a WebSocket."""
     lines = (
         "GET /_stcore/stream HTTP/1.1",
@@ -54,12 +53,12 @@ def upgrade(port: int) -> bytes:
     return "\r\n".join((*lines, "", "")).encode()
 
 
-def begun(nbytes: int) -> bytes:
+def begun(nbytes):
     """Return the header of a binary frame of so many bytes."""
     return b"\x82\xff" + nbytes.to_bytes(8, "big") + b"\0\0\0\0"
 
 
-def closed_with(opened: ClientConnection) -> int:
+def closed_with(opened):
     """Return the code with which the server closes a WebSocket."""
     try:
         while True:
