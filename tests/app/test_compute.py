@@ -210,7 +210,6 @@ def test_it_ends_with_the_server_also_in_the_middle_of_a_computation(ending, sma
     )
     words = [str(engine.url), str(free_port())]
     server = subprocess.Popen([sys.executable, "-c", code, *words], stdout=PIPE, text=True)
-    assert server.stdout is not None
     child = int(server.stdout.readline())
     assert "http://" in server.stdout.readline()
     time.sleep(1)

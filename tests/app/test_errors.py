@@ -163,7 +163,6 @@ def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score():
     earlier = mark("accuracy", "wrong", "major", "response", 9, "three", "why")
     low, high = {"accuracy": "low"}, {"clarity": "high"}
     said = quote([said_by([minor], low), said_by([major, earlier])], "")
-    assert said is not None
     assert (said.words, said.note, said.side, said.is_mark) == ("three", "why", "response", True)
     for readings, error, words in (
         ([said_by([minor, major], low)], "", "two"),
@@ -173,7 +172,6 @@ def test_a_quote_is_the_gravest_mark_then_the_comment_on_the_lowest_score():
         ([said_by([], {}, "all of it")], "", "all of it"),
     ):
         found = quote(readings, error)
-        assert found is not None
         assert found.words == words
     assert quote([said_by([], {"accuracy": "  "})], "") is None
 

@@ -136,7 +136,6 @@ def calibrated(engine, *jurors):
 
 def test_the_screen_shows_prompt_and_distribution_of_every_such_call(rated, engine):
     response = opened_response(OPERATOR, engine, 1)
-    assert response is not None
     assert len(response.calls) == 4
     for call in response.calls:
         assert prompt_of(call, ()).exact, call.juror

@@ -191,7 +191,6 @@ def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(small_
     tone = TwoJuries(asked.first, asked.second, criterion="tone")
     assert not on_both(OPERATOR, small_study, tone)  # the second has no such criterion
     found = jurors_on(OPERATOR, small_study, asked, key_of(small_study, "r11"))
-    assert found is not None
     assert found.criteria == (*GENERIC.criteria[:2], "tone", GENERIC.criteria[2])
     [first, second] = seats(found)["a"]
     assert first

@@ -395,14 +395,11 @@ def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
     opened = next(one for one in each if one and len(one.opinions) == 2)
     given = {one.kind: set(one.answers.values()) for one in opened.opinions}
     assert given == {Kind.CLINICIAN: {NOT_MET}, Kind.JUROR: {MET}}
-    assert opened.case is not None
     rows = shown.point_rows(opened, opened.case.criterion)
     assert {row["Sides"] for row in rows} == {"jury and clinicians differ"}
     assert {row["a"] for row in rows} == {"yes"}
     assert "no fever" in shown.comments(opened.opinions)
     unrated = each[3]
-    assert unrated is not None
-    assert unrated.case is not None
     assert {row["Sides"] for row in shown.point_rows(unrated, unrated.case.criterion)} == {""}
     assert [call.rubric.case is not None for call in unrated.calls] == [True]
 

@@ -97,7 +97,6 @@ def test_the_newest_answer_of_a_juror_counts_and_hostile_words_are_shown_as_they
     fill(engine, write, 1)
     check(engine, panel_at(stub, "a", "b"))
     reference = opened_reference(RITA, engine, "visits/i0")
-    assert reference is not None
     assert [(one.juror, one.facts) for one in reference.answers] == [("a", (fact,)), ("b", (fact,))]
     page = screen("setup.references", RITA)
     assert f"yes|{fact}" in said(page), "in a table, which draws no markup"

@@ -284,7 +284,6 @@ def test_a_protocol_is_fixed_on_the_screen(screen, small_study):
     page.button("protocol-now").click()
     assert "Fixed, and in the record." in said(page)
     fixed = protocol_of(small_study)
-    assert fixed is not None
     assert (fixed.margin, fixed.responses, fixed.jurors) == (0.15, 200, ("first", "second"))
     assert ([one.criterion for one in fixed.critical], fixed.because) == (
         ["accuracy"],
@@ -319,5 +318,4 @@ def test_a_description_is_saved_as_it_was_shown(screen, engine):
     labelled(page.button, "Save this description").click()
     assert "Saved, and in the record." in said(page)
     told = description(engine)
-    assert told is not None
     assert (told.title, told.contact) == ("Of knees", "call *7*")

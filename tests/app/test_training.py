@@ -2,21 +2,8 @@
 
 import pytest
 from kit.browsers import CARLA, said
-from kit.rating_study import (
-    FULL,
-    LONG,
-    WIDE,
-    answer,
-    fail_round,
-    made,
-    message,
-    pass_round,
-    put,
-    rubric,
-    scores_of,
-    study,
-    task_of,
-)
+from kit.rating_study import FULL, build, message, row, rubric, scores_of, task_of
+from kit.study_place import fill
 from sqlmodel import Session, col, select
 
 from annotate.rating import answers, room, text_html
@@ -26,8 +13,9 @@ from annotate.rating.words import sayer
 from annotate.screens.setup.training import MOST_ROUNDS
 from data import training
 from data.card import Card, Reply
+from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
-from data.importers.ratings import RatingFile
+from data.importers.ratings import RatingFile, expert_rows
 from data.importers.table import TableFile
 from data.person import Person
 from data.schema import Drill, Expert, Role, Setting, Span
@@ -35,23 +23,74 @@ from data.study.assignments import design_items
 from data.study.calls import juror_cards
 from data.study.frames import responses_frame
 from data.study.ratings import import_ratings, submit
+from data.study.responses import import_responses
 from data.study.room import Exercise, Feedback, RoundResult, ScoredCriterion, situation, trainees
 from data.study.settings import set_setting
 from data.study.standing import benchmarks
 from data.study.training import (
     ExpertsAdded,
     answer_drill,
+    import_experts,
     leave_feedback,
     leave_outcome,
     let_through,
 )
 from data.study.verify import acts, verify
 
-__all__ = ["made", "put", "study"]
-
 ENGLISH = sayer("en")
 DR_A = Person(1, "dr-a", Role.CLINICIAN, 1)
 MARK = {"criterion": "accuracy", "start": 0, "end": 8, "error": "unsafe", "note": "no dose"}
+
+
+WIDE = """response_id,accuracy,completeness,clarity,why
+train-1,2,4,5,The fever is wrong.
+train-2,4.5,4,4,
+"""
+LONG = "response_id,criterion,score,why\n" + "".join(
+    f"train-{n},{name},{score},\n"
+    for n in (1, 2)
+    for name, score in (("accuracy", 2), ("completeness", 4), ("clarity", 5))
+)
+FAR = {"accuracy": 5, "completeness": 1, "clarity": 1}  # from the experts
+CLOSE = {"accuracy": 3, "completeness": 4, "clarity": 5}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, study_in):
+    """Make the study once that each test has a copy of."""
+    engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
+    trained = [row(n + 7, f"Practice {n}.", response_id=f"train-{n}") for n in (1, 2)]
+    import_responses(engine, trained, lambda _: rubric(name="rubric_hidden"))
+    build(engine, [row(1, "Real 1."), row(2, "Real 2.")], ["dr-a", "dr-b"], rubric())
+    return engine
+
+
+@pytest.fixture
+def study(engine, made):
+    """Two training responses, and two that dr-a and dr-b are to rate."""
+    fill(engine, made)
+    return engine
+
+
+@pytest.fixture
+def put(study, write):
+    """Import expert scores from the text of a CSV file."""
+    return lambda text: import_experts(study, expert_rows(TableFile(write("experts.csv", text))))
+
+
+def answer(engine, rater, scores):
+    """Answer the training response a clinician is at, and read the feedback."""
+    answer_drill(engine, rater, exercise(engine, rater).task.card.code, Reply(FULL | scores), {})
+    leave_feedback(engine, rater, situation(engine, rater).stage.drill)
+
+
+def outcome_of(engine, rater, scores):
+    """Answer all of a round alike, and return its outcome."""
+    for _ in range(2):
+        answer(engine, rater, scores)
+    told = situation(engine, rater).stage
+    assert isinstance(told, RoundResult)
+    return told
 
 
 @pytest.fixture
@@ -78,7 +117,7 @@ def test_training_responses_are_in_no_design_and_in_no_agreement(put, study):
     put(WIDE)
     assert [one.response_id for one in design_items(study)] == ["resp-hidden-1", "resp-hidden-2"]
     assert list(responses_frame(study)["response_id"]) == ["resp-hidden-1", "resp-hidden-2"]
-    pass_round(study, 1)
+    outcome_of(study, 1, CLOSE)
     assert scores_of(study, "dr-a") == []
 
 
@@ -94,19 +133,10 @@ def test_an_answer_is_followed_by_the_experts_scores_and_reasons(trained):
     assert told.marks[0] == ScoredCriterion("accuracy", 4, expert, why)
 
 
-def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(trained):
-    told = pass_round(trained, 1)
-    assert told.outcome.passed
-    assert told.outcome.distance == pytest.approx((1 + 0 + 0 + 1.5 + 0 + 1) / 6)
-    leave_outcome(trained, 1, 1)
-    assert situation(trained, 1).stage is None
-
-
 def test_where_the_order_counts_a_constant_rater_does_not_pass(trained):
     set_setting(trained, "training_order", "true")
-    told = pass_round(trained, 1)
-    assert told.outcome.distance <= told.outcome.gap
-    assert not told.outcome.passed
+    told = outcome_of(trained, 1, CLOSE)
+    assert (told.outcome.distance <= told.outcome.gap, told.outcome.passed) == (True, False)
     assert "was not clearly your lowest" in text_html.training_result(told, ENGLISH)
 
 
@@ -120,24 +150,25 @@ def test_the_worst_is_below_all_others_or_it_is_not():
 
 def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_order(trained):
     before = exercise(trained)
-    told = fail_round(trained, 1)
-    assert not told.outcome.passed
+    told = outcome_of(trained, 1, FAR)
     worst = told.misses[0]
-    assert (worst.criterion, worst.distance, worst.lean) == ("clarity", 3.5, -7)
+    assert (told.outcome.passed, worst.criterion, worst.distance, worst.lean) == (
+        *(False, "clarity", 3.5, -7),
+    )
     leave_outcome(trained, 1, 1)
     after = exercise(trained)
     assert after.round_ == 2
     assert after.task.card.response != before.task.card.response
-    assert pass_round(trained, 1).outcome.passed
+    assert outcome_of(trained, 1, CLOSE).outcome.passed
     with Session(trained) as session:
         rounds = session.exec(select(Drill.round).order_by(col(Drill.id))).all()
     assert list(rounds) == [0, 0, 1, 1]
 
 
 def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(trained):
-    fail_round(trained, 1)
+    outcome_of(trained, 1, FAR)
     leave_outcome(trained, 1, 1)
-    assert fail_round(trained, 1).halted
+    assert outcome_of(trained, 1, FAR).halted
     leave_outcome(trained, 1, 2)
     assert isinstance(situation(trained, 1).stage, RoundResult)
     with pytest.raises(BadInput, match="a reason is needed"):
@@ -152,7 +183,7 @@ def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(tra
 
 def test_a_round_keeps_the_rule_it_was_judged_by(trained):
     set_setting(trained, "training_gap", "4")
-    fail_round(trained, 1)
+    outcome_of(trained, 1, FAR)
     set_setting(trained, "training_gap", "0.1")
     told = situation(trained, 1).stage
     assert isinstance(told, RoundResult)
@@ -198,11 +229,8 @@ def test_feedback_tells_differences_in_points_and_escapes_text():
 
 def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(trained):
     code, other = exercise(trained).task.card.code, exercise(trained, 2).task.card.code
-    assert [answer_drill(trained, 1, code, Reply(FULL), {}) for _ in range(3)] == [
-        True,
-        False,
-        False,
-    ]
+    found = [answer_drill(trained, 1, code, Reply(FULL), {}) for _ in range(3)]
+    assert found == [True, False, False]
     with pytest.raises(NotAllowed):
         answer_drill(trained, 1, other, Reply(FULL), {})
     with Session(trained) as session:
@@ -220,10 +248,7 @@ def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(trained):
     final = newer | {"seq": 3, "scores": FULL, "submit": True}
     assert [take_in(trained, 1, final).error for _ in range(2)] == ["", ""]
     with Session(trained) as session:
-        kept = session.connection().exec_driver_sql(
-            "SELECT value FROM setting WHERE key = 'training:1'"
-        )
-        assert "dose?" in kept.scalar_one()
+        assert "dose?" in session.get_one(Setting, "training:1").value
 
 
 def test_training_takes_marks_notes_links_and_flags_like_the_real_form(trained):
@@ -257,10 +282,8 @@ def test_training_takes_marks_notes_links_and_flags_like_the_real_form(trained):
 )
 def test_what_cannot_be_is_refused_in_training_too(trained, wrong, says, submit):
     told = take_in(trained, 1, at_first(trained, submit=submit, **wrong))
-    assert says in told.error
-    assert not told.moved
-    now = exercise(trained)
-    assert (now.task.draft, now.task.draft_seq) == ({}, 0)
+    now = exercise(trained).task
+    assert (says in told.error, told.moved, now.draft, now.draft_seq) == (True, False, {}, 0)
 
 
 def test_training_asks_why_like_the_real_form(trained):
@@ -288,7 +311,6 @@ def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(trained):
     told = take_in(trained, 1, other)
     assert (told.error, told.stale) == (answers.CHANGED, True)
     stored = room.stored(trained, DR_A, told.code)
-    assert stored is not None
     assert (stored["scores"], stored["version"]) == ({"clarity": 4}, 1)
     assert take_in(trained, 1, other | {"base": 1}).version == 2
 
@@ -308,7 +330,7 @@ def test_the_screen_shows_how_each_clinician_stands_and_lets_one_begin_with_a_re
     assert "File of experts" in said(page)
     put(WIDE)
     for number in range(1, MOST_ROUNDS + 1):
-        fail_round(study, 1)
+        outcome_of(study, 1, FAR)
         leave_outcome(study, 1, number)
     text = said(page)
     assert "not passed" in text
@@ -354,18 +376,24 @@ def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(put, study, text
 
 
 def test_expert_scores_are_fixed_once_a_clinician_has_begun(put, trained):
-    answer(trained, 1)
+    answer(trained, 1, FULL)
     with pytest.raises(Conflict, match="have begun training"):
         put(LONG)
     assert put(WIDE).unchanged == 6
 
 
-def test_answers_and_outcomes_stand_in_a_chain_that_holds(trained):
-    pass_round(trained, 1)
+def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read_and_stands_in_the_chain(
+    trained,
+):
+    told = outcome_of(trained, 1, CLOSE)
+    assert told.outcome.passed
+    assert told.outcome.distance == pytest.approx((1 + 0 + 0 + 1.5 + 0 + 1) / 6)
+    leave_outcome(trained, 1, 1)
+    assert situation(trained, 1).stage is None
     names = ["expert scores imported", *["training answered"] * 2, "training passed"]
     done = acts(trained, *set(names))
     assert [one.action for one in done] == names
-    assert done[1].detail["scores"] == {"accuracy": 3, "completeness": 4, "clarity": 5}
+    assert done[1].detail["scores"] == CLOSE
     assert verify(trained).findings == ()
 
 
@@ -377,9 +405,9 @@ def test_the_command_imports_shows_and_lets_through(study, write, run):
     assert "no training" in told()
     assert "6 expert scores imported" in told(experts)
     assert "nothing changed" in told(experts)
-    fail_round(study, 1)
+    outcome_of(study, 1, FAR)
     leave_outcome(study, 1, 1)
-    answer(study, 1)
+    answer(study, 1, FULL)
     assert "2.75 not passed" in told()
     assert "1 of 2 answered" in told()
     assert "dr-a may begin" in told("--let", "dr-a", "--reason", "talked")

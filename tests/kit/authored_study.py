@@ -22,19 +22,13 @@ from kit.commands import call
 from kit.study_place import copy_study
 
 Permute = Callable[[list[str]], list[str]]
-HEADER = ("instance_id", "benchmark", "context", "prompt", "reference", "response_id", "model")
 CRITERIA = ("accuracy", "completeness", "clarity")
 MODELS = ("gpt-4o-2024-08-06", "claude-3-7-sonnet", "llama-3.3-70b")
 UNHEARD = dict(zip(MODELS, ("zz-lantern", "aa-heron", "mm-quarry"), strict=True))
 # What a response of each says of itself, masked in what is shown; of two words each, so that metrics,
 # which read the text as it is stored, stay the same; no number is that of an instance.
-SELF = dict(
-    zip(
-        (*MODELS, *UNHEARD.values()),
-        ("GPT-5", "Grok-4", "Qwen-3", "Grok-3", "GPT-4", "Phi-4"),
-        strict=True,
-    )
-)
+NAMED = ("GPT-5", "Grok-4", "Qwen-3", "Grok-3", "GPT-4", "Phi-4")
+SELF = dict(zip((*MODELS, *UNHEARD.values()), NAMED, strict=True))
 JURORS = ("medhelm-gpt", "medhelm-llama", "medhelm-claude")  # each of an author's family
 DOCTORS = ("dr_a", "dr_b", "dr_c")
 INSTANCES = 5
@@ -46,10 +40,7 @@ RANDOM = (
     (re.compile(r"(?<=,)'?[\w-]{12}'?(?=,)"), "<assignment>"),
     (re.compile(r"\bsurvey-[\w-]{16}(?=,)"), "<survey>"),
     (re.compile(r"\b[0-9A-Z]{4}(-[0-9A-Z]{4}){2,}\b", re.IGNORECASE), "<code>"),
-    (
-        re.compile(r'"bytes": \d+'),
-        "<bytes>",
-    ),  # of files that are compared, with a ' before some codes
+    (re.compile(r'"bytes": \d+'), "<bytes>"),  # of files that are compared, a ' before some codes
     (re.compile(r"(?m)^events \d+$"), "<events>"),  # a run stores in as many steps as time allows
 )
 WORDS = ("rest", "fever", "cough", "dose", "daily", "clinic", "review", "scan", "none", "mild")
@@ -139,16 +130,7 @@ def make(folder: Path) -> str:
     engine = open_study(url)
     _people(engine)
     engine.dispose()
-    done(
-        url,
-        "analyse",
-        "calibrate",
-        "--jurors",
-        ",".join(JURORS),
-        "--reps",
-        "5",
-        "--freeze",
-    )
+    done(url, "analyse", "calibrate", "--jurors", ",".join(JURORS), "--reps", "5", "--freeze")
     return url
 
 

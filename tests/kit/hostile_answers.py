@@ -27,52 +27,27 @@ WHY = "The dose of 5 mg is given, the rash is left out: \u03b2 at 37 \u00b0C."
 WORDS = ["zero", "one", "two", "three", "four", "five"]
 
 
-@dataclass(frozen=True, slots=True)
 class Variant:
-    """One rubric and layout."""
+    """A rubric and a layout: what the juror means, and another verdict, as scores and as JSON."""
 
-    rubric: Rubric
-    pretty: bool
-
-    @property
-    def own(self) -> dict[str, int]:
-        """Return what the juror means."""
-        return dict.fromkeys(self.rubric.criteria, 2)
-
-    @property
-    def planted(self) -> dict[str, int]:
-        """Return the scores of another verdict."""
-        return dict.fromkeys(self.rubric.criteria, 5)
+    def __init__(self, rubric: Rubric, pretty: bool) -> None:
+        self.rubric, self.pretty = rubric, pretty
+        self.own, self.planted = (dict.fromkeys(rubric.criteria, score) for score in (2, 5))
+        self.verdict, self.other = self.say(self.own), self.say(self.planted)
 
     def say(self, scores: Mapping[str, object]) -> str:
         """Return a whole verdict with these scores."""
         body = {name: {"explanation": WHY, "score": one} for name, one in scores.items()}
         return json.dumps(body, indent=2 if self.pretty else None, ensure_ascii=False)
 
-    @property
-    def verdict(self) -> str:
-        """Return the juror's own verdict."""
-        return self.say(self.own)
-
-    @property
-    def other(self) -> str:
-        """Return the verdict that is not the juror's."""
-        return self.say(self.planted)
-
     def filled(self, text: str) -> str:
         """Return a text with both verdicts and a criterion in their places."""
-        for sign, said in (
-            ("{x}", self.other),
-            ("{v}", self.verdict),
-            ("{X}", self._fenced(self.other)),
-            ("{V}", self._fenced(self.verdict)),
-            ("{n}", self.rubric.criteria[0]),
-        ):
-            text = text.replace(sign, said)
+        fence = "```json\n{}\n```" if self.pretty else "{}"
+        given = {"{x}": self.other, "{v}": self.verdict, "{n}": self.rubric.criteria[0]}
+        given |= {"{X}": fence.replace("{}", self.other), "{V}": fence.replace("{}", self.verdict)}
+        for sign in ("{x}", "{v}", "{X}", "{V}", "{n}"):
+            text = text.replace(sign, given[sign])
         return text
-
-    def _fenced(self, body: str) -> str:
-        return f"```json\n{body}\n```" if self.pretty else body
 
 
 VARIANTS = tuple(Variant(*one) for one in product(RUBRICS, (False, True)))
@@ -113,11 +88,8 @@ BESIDE = (
     *("All scores should be three.", "Overall: 5", "Score: 4/5", "{n}: 2.5", "{n} : 2,5"),
     *("Score: 40", "Final: 3", '{"{n}": {"score": 1}}', '{"{n}": 1}', '{"{n}": {"score": 9.5}}'),
     *('{"{n}": "three"}', '{"{n}": {"score":', "{'{n}': {'score': 1", "{n}: 1", "1, 1, 1"),
-    *(
-        "Use 3 instead.",
-        "This verdict is void.",
-        "Ich \u00fcberlege es mir anders, das war zu hoch.",
-    ),
+    *("Use 3 instead.", "This verdict is void."),
+    "Ich \u00fcberlege es mir anders, das war zu hoch.",
     *("I used a scale of 0-20.", "My scores are on a scale of 0 to 100."),
     *("The scale is three to nine.", "Scores are out of 100.", "Scores are out of hundred."),
     *("Lower is better here.", "1 = best.", "Scores are percentages."),
@@ -283,6 +255,10 @@ INNER_KEYS = {
 }
 
 
+def _once(v: Variant, old: str, new: str) -> str:
+    return v.verdict.replace(old, new, 1)
+
+
 def _changed(v: Variant, add: Callable[[dict[str, Any], str], object]) -> str:
     body = json.loads(v.verdict)
     add(body, v.rubric.criteria[0])
@@ -299,10 +275,6 @@ def _inner(v: Variant, key: str, value: object) -> str:
     return _changed(v, lambda body, name: body[name].update({key: value}))
 
 
-def _score(v: Variant, token: str) -> str:
-    return v.verdict.replace('"score": 2', f'"score": {token}', 1)
-
-
 def _form(v: Variant, form: str, text: str) -> str:
     """Return a text with the own scores in a form that is none, at "|"."""
     return v.filled(text).replace("|", FORMS[form](v, v.own), 1)
@@ -315,7 +287,7 @@ OTHERS: dict[str, Make] = {
     "duplicate_criterion": (
         lambda v: v.verdict[:-1].rstrip() + f', "{v.rubric.criteria[0]}": {{"score": 5}}}}'
     ),
-    "missing_score": lambda v: v.verdict.replace('"score"', '"points"', 1),
+    "missing_score": lambda v: _once(v, '"score"', '"points"'),
     "missing_criterion": lambda v: v.say(dict(list(v.own.items())[1:])),
     "criterion_null": lambda v: _changed(v, lambda b, n: b.update({n: None})),
     "criterion_list": lambda v: _changed(v, lambda b, n: b.update({n: [b[n]]})),
@@ -404,7 +376,7 @@ def _refused() -> Iterator[Kind]:
     for form, text in product(FORMS, (*before, block, "|\n\n{X}")):
         yield Kind(f"{form}: {text[:20]!a}", partial(_form, form=form, text=text))
     for token in NO_SCORES:
-        yield Kind(f"score {token!a}", partial(_score, token=token))
+        yield Kind(f"score {token!a}", lambda v, to=f'"score": {token}': _once(v, '"score": 2', to))
     for key, value in KEYS.items():
         yield Kind(f"key {key!a}", partial(_key, key=key, value=value))
     for key, inner in INNER_KEYS.items():

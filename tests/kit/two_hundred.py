@@ -72,18 +72,12 @@ def tables(folder: Path) -> dict[str, Path]:
         "r.jsonl": lines(table).encode(),
         "r.jsonl.gz": gzip.compress(lines(table).encode()),
         "named_wrongly.dat": json.dumps(table).encode(),
-        "r.parquet": _parquet(table),
+        "r.parquet": pd.DataFrame(table).to_parquet(),
         "r.xlsx": workbook(table),
     }
     for name, body in files.items():
         (folder / name).write_bytes(body)
     return {name: folder / name for name in files}
-
-
-def _parquet(table: list[Row]) -> bytes:
-    buffer = io.BytesIO()
-    pd.DataFrame(table).to_parquet(buffer)
-    return buffer.getvalue()
 
 
 def workbook(table: list[Row], change: Callable[[Any], None] = lambda _: None) -> bytes:
@@ -110,6 +104,7 @@ def lm_eval(folder: Path) -> list[Path]:
         own = folder / "lm" / model.replace("/", "__")
         own.mkdir(parents=True)
         path = own / "samples_triage_2026-05-31T14-00-00.123456.jsonl"
+        paths.append(path)
         samples = [
             {
                 "doc_id": row["instance_id"],
@@ -122,9 +117,7 @@ def lm_eval(folder: Path) -> list[Path]:
                 "filtered_resps": [row["response"]],
                 "filter": filter_name,
                 "metrics": ["exact_match"],
-                "doc_hash": "d" * 64,
-                "prompt_hash": "p" * 64,
-                "target_hash": "t" * 64,
+                **{f"{name}_hash": name[0] * 64 for name in ("doc", "prompt", "target")},
                 "exact_match": float(row["instance_id"] < "case-050"),
             }
             for row in rows()
@@ -132,26 +125,20 @@ def lm_eval(folder: Path) -> list[Path]:
             for filter_name in ("strict-match", "flexible-extract")
         ]
         path.write_text(lines(samples), "utf-8")
-        paths.append(path)
     return paths
 
 
 def label_studio(folder: Path) -> list[Path]:
     """Write an export of tasks, one a response, each annotated twice."""
     path = folder / "label_studio.json"
+    ours = ("instance_id", "benchmark", "context", "reference", "model", "response")
+    theirs = ("case_id", "dataset", "source", "gold", "llm", "answer")
     tasks = [
         {
             "id": number,
             "annotations": [_annotation(number, who) for who in (3, 4)],
             "predictions": [],
-            "data": {
-                "case_id": row["instance_id"],
-                "dataset": row["benchmark"],
-                "source": row["context"],
-                "gold": row["reference"],
-                "llm": row["model"],
-                "answer": row["response"],
-            },
+            "data": {name: row[own] for name, own in zip(theirs, ours, strict=True)},
             "project": 1,
         }
         for number, row in enumerate(rows(), start=1)
@@ -161,33 +148,19 @@ def label_studio(folder: Path) -> list[Path]:
 
 
 def _annotation(task: int, annotator: int) -> dict[str, Any]:
+    def result(key: str, name: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
+        own = {"id": f"{key}{task}{annotator}", "from_name": name, "to_name": "answer"}
+        return own | {"type": kind, "origin": "manual", "value": value}
+
+    email = "dr.secret@hospital.example"
     scores = [
-        {
-            "id": f"x{task}{annotator}",
-            "from_name": name,
-            "to_name": "answer",
-            "type": "rating",
-            "origin": "manual",
-            "value": {"rating": 1 + (task + annotator + column) % 5},
-        }
+        result("x", name, "rating", {"rating": 1 + (task + annotator + column) % 5})
         for column, name in enumerate(("accuracy", "completeness", "clarity"))
     ]
-    note = {
-        "id": f"t{task}{annotator}",
-        "from_name": "why",
-        "to_name": "answer",
-        "type": "textarea",
-        "origin": "manual",
-        "value": {"text": ["seen"]},
-    }
     return {
         "id": 1000 + 10 * task + annotator,
-        "completed_by": {
-            "id": annotator,
-            "email": "dr.secret@hospital.example",
-            "first_name": "Sec",
-        },
-        "result": [*scores, note],
+        "completed_by": {"id": annotator, "email": email, "first_name": "Sec"},
+        "result": [*scores, result("t", "why", "textarea", {"text": ["seen"]})],
         "was_cancelled": False,
         "ground_truth": False,
         "created_at": "2026-05-31T14:00:00.000000Z",
@@ -197,22 +170,16 @@ def _annotation(task: int, annotator: int) -> dict[str, Any]:
 
 def healthbench_results(folder: Path) -> list[Path]:
     """Write what simple-evals writes for each model."""
+    graded = {"criterion": "Says when to come back", "points": 5, "tags": ["level:example"]}
+    graded |= {"criteria_met": True, "explanation": "It does."}
     paths = []
     for writer, model in enumerate(MODELS):
-        path = folder / f"healthbench_{writer}_allresults.json"
+        paths.append(folder / f"healthbench_{writer}_allresults.json")
         examples = [
             {
                 "score": 0.25,
                 "usage": {"input_tokens": None},
-                "rubric_items": [
-                    {
-                        "criterion": "Says when to come back",
-                        "points": 5,
-                        "tags": ["level:example"],
-                        "criteria_met": True,
-                        "explanation": "It does.",
-                    }
-                ],
+                "rubric_items": [graded],
                 "prompt": [{"role": "user", "content": row["context"]}],
                 "completion": [{"content": row["response"], "role": "assistant"}],
                 "prompt_id": row["instance_id"],
@@ -223,12 +190,5 @@ def healthbench_results(folder: Path) -> list[Path]:
         ]
         body = {"score": 0.25, "metrics": {}, "htmls": [], "convos": []}
         metadata = {"example_level_metadata": examples}
-        path.write_text(json.dumps(body | {"metadata": metadata}, indent=2), "utf-8")
-        paths.append(path)
+        paths[-1].write_text(json.dumps(body | {"metadata": metadata}, indent=2), "utf-8")
     return paths
-
-
-def points(key: str) -> list[tuple[str, int]]:
-    """Return the scores that an annotator gives a response."""
-    names = ("accuracy", "completeness", "clarity")
-    return [(name, 1 + (sum(key.encode()) + column) % 5) for column, name in enumerate(names)]
