@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
@@ -130,9 +131,7 @@ def run_of(opened: ClientConnection, ask: BackMsg) -> list[ForwardMsg]:
 
 def page_asked(script: str = "") -> BackMsg:
     """Return the message that asks for a screen by its number; without one, for the first."""
-    ask = BackMsg()
-    ask.rerun_script.page_script_hash = script
-    return ask
+    return BackMsg(rerun_script=ClientState(page_script_hash=script))
 
 
 def screens(told: list[ForwardMsg]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
 from calibration.values import NAN, AnalysisOptions
 from calibration.verdict import JuryClaim, decisions
-from kit.scores import DOCTORS, JURORS, study, without
+from kit.scores import DOCTORS, FIELDS, JURORS, study, without
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,14 @@ def claims(rows: Sequence[AgreementRow]) -> Iterator[JuryClaim]:
     for row in rows:
         if isinstance(row, LikeForLikeRow) and row.low > row.corrected_low:
             yield JuryClaim(Protocol(-(row.low + row.corrected_low) / 2, jurors=(*JURORS,)))
-    yield from (
-        JuryClaim(),
-        JuryClaim(Protocol(0.001, jurors=(*JURORS,))),
-        JuryClaim(Protocol(0.2, jurors=(*JURORS,), because="half of our pilot", floor=0.01)),
-        JuryClaim(Protocol(0.2, jurors=(*JURORS,), late=("margin",), set_after_ratings=3)),
-        JuryClaim(Protocol(0.9, jurors=(*JURORS,))),
-        JuryClaim(Protocol(0.2)),
-    )
-    yield from (
-        JuryClaim(Protocol(0.1, jurors=(*JURORS,), responses=9999)),
-        JuryClaim(Protocol(0.1), is_of_protocol=False),
-    )
+    told = {"because": "half of our pilot", "floor": 0.01}
+    for margin, more in (
+        *((0.001, {}), (0.2, told), (0.2, {"late": ("margin",), "set_after_ratings": 3})),
+        *((0.9, {}), (0.1, {"responses": 9999})),
+    ):
+        yield JuryClaim(Protocol(margin, jurors=(*JURORS,), **more))
+    yield from (JuryClaim(), JuryClaim(Protocol(0.2)))
+    yield JuryClaim(Protocol(0.1), is_of_protocol=False)
     for low, high, limit, outcome in (
         (0.1, 0.2, 0.3, LimitOutcome.MET),
         (0.1, 0.5, 0.3, LimitOutcome.OPEN),
@@ -108,19 +104,12 @@ def rescored(scores: Scores, who: str, score: Any, criterion: str | None = None)
     return replace(scores, ratings=table)
 
 
-def lenient(own: Any) -> Any:
-    """Return scores a point higher."""
-    return (own + 1).clip(1, 5)
-
-
-def again(
-    scores: Scores, rater: str, responses: int, score: Any = lambda own: own, **place: int
-) -> Scores:
-    """Return a study in which a rater has rated its first responses once more."""
+def again(scores: Scores, rater: str, responses: int, higher: int = 0, **place: int) -> Scores:
+    """Return a study in which a rater has rated its first responses once more, so much higher."""
     once = (scores.ratings["pass_"] == 0) & (scores.ratings["replicate"] == 0)
     own = scores.ratings[once & (scores.ratings["rater"] == rater)]
     first = own[own["response_id"].isin(own["response_id"].unique()[:responses])]
-    more = first.assign(score=score(first["score"]), **place)
+    more = first.assign(score=(first["score"] + higher).clip(1, 5), **place)
     return replace(scores, ratings=pd.concat([scores.ratings, more], ignore_index=True))
 
 
@@ -158,20 +147,16 @@ def tabled(per: int = 1, **columns: Sequence[float | None]) -> Scores:
         for place, score in zip(places, scores, strict=False)
         if score is not None
     ]
-    names = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
-    table = pd.DataFrame(rows, columns=[*names, "pass_", "replicate"])
+    table = pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"])
     shape = RubricShape(("accuracy",), 1, 5)
-    return Scores(table, pd.DataFrame(places, columns=names[:3]), {"aci": shape})
+    return Scores(table, pd.DataFrame(places, columns=FIELDS[:3]), {"aci": shape})
 
 
 def drawn(seed: int, n: int = 24) -> list[float]:
-    """Return scores of 1 to 5 at random."""
     return np.random.default_rng(seed).integers(1, 6, n).astype(float).tolist()
 
 
 PLAIN = study(n=22)
-
-CLINICAL = PLAIN.ratings["kind"] == "clinician"
 
 
 def odd_studies() -> dict[str, Odd]:
@@ -183,9 +168,9 @@ def odd_studies() -> dict[str, Odd]:
         **_jurors(),
         "an incomplete repeat": Odd(replace(lacks, ratings=lacks.ratings.iloc[:-1])),
         "repeats of many scores": Odd(
-            again(again(paired(seen=2), "dr0", 9, lenient, pass_=1), "dr1", 9, pass_=1)
+            again(again(paired(seen=2), "dr0", 9, 1, pass_=1), "dr1", 9, pass_=1)
         ),
-        "few replicates": Odd(again(PLAIN, "gpt", 2, lenient, replicate=1)),
+        "few replicates": Odd(again(PLAIN, "gpt", 2, 1, replicate=1)),
         "replicates between the points": Odd(
             again(
                 rescored(PLAIN, "gpt", lambda own: (own + 0.3).clip(1, 5)), "gpt", 12, replicate=1
@@ -204,7 +189,9 @@ def odd_studies() -> dict[str, Odd]:
 
 def _clinicians() -> dict[str, Odd]:
     """Return studies whose clinicians do not vary, turn the order round, or are few."""
-    same = PLAIN.ratings.assign(score=PLAIN.ratings["score"].mask(CLINICAL, 3.0))
+    same = PLAIN.ratings.assign(
+        score=PLAIN.ratings["score"].mask(PLAIN.ratings["kind"] == "clinician", 3.0)
+    )
     return {
         "flat clinicians": Odd(replace(PLAIN, ratings=same)),
         "a flat clinician alone": Odd(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, create_engine, text
 from sqlmodel import Session
 
 from data.card import Marked, Reply
@@ -52,11 +52,13 @@ def made(tmp_path_factory, study_in) -> str:
             f"r{n},j{k},juror,0,{m},{1 + n % 5},{1 + (n * k) % 5},4" for k in (1, 2) for m in (0, 1)
         ]
     (folder / "ratings.csv").write_text("\n".join(rows), encoding="utf-8")
-    for command in (("study", "import", "responses.csv"), ("rate", "ratings", "ratings.csv")):
+    for command in (
+        ("study", "import", str(folder / "responses.csv")),
+        ("rate", "ratings", str(folder / "ratings.csv")),
+        ("analyse", "measure", "rouge-l"),
+    ):
         with pytest.raises(SystemExit, match="0"):
-            main([*command[:2], str(folder / command[2]), "--db", url])
-    with pytest.raises(SystemExit, match="0"):
-        main(["analyse", "measure", "rouge-l", "--db", url])
+            main([*command, "--db", url])
     engine = open_study(url)
     _read_one(engine)
     engine.dispose()
@@ -97,8 +99,6 @@ def packed(run: Run, tmp_path: Path, *options: str, name: str = "study.zip") -> 
 
 
 def tables_of(url: str) -> dict[str, list[Any]]:
-    from sqlalchemy import create_engine
-
     engine = create_engine(url)
     left = ("event", "setting", "account", "access")
     found = {name: rows for name, rows in all_rows(engine).items() if name not in left}

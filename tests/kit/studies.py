@@ -11,12 +11,7 @@ from sqlalchemy import Engine
 from calibration.details import StudyContext, details
 from calibration.detection import detection
 from calibration.reliability import clinician_reliability
-from calibration.report.content import (
-    Content,
-    Study,
-    criterion_rows,
-    paired_means,
-)
+from calibration.report.content import Content, Study, criterion_rows, paired_means
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
@@ -32,17 +27,8 @@ Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str, str], Path]
 """Write a file into the test's folder; return its path."""
 
-COLUMNS = (
-    "instance_id",
-    "benchmark",
-    "context",
-    "prompt",
-    "reference",
-    "response_id",
-    "model",
-    "response",
-)
-HEAD = ",".join(COLUMNS)
+HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
+COLUMNS = tuple(HEAD.split(","))
 
 RESPONSES = """instance_id,benchmark,context,prompt,reference,response_id,model,response
 i1,visits,"[doctor] Any fever?
@@ -80,35 +66,27 @@ def content_of(scores, reps=20, **facts):
     """Return what a report of some scores shows."""
     options = AnalysisOptions(reps=reps)
     rows = table_rows(scores, reps)
+    reference = clinician_reliability(scores, options)
     jurors = {name: {} for name in scores.raters("juror")}
+    of = {"name": "house", "version": "1", "sha256": "ab" * 32}
     rubrics = [
         SimpleNamespace(
             name=name,
             rubric=SimpleNamespace(
-                scales=f"{shape.low}-{shape.high}",
-                name="house",
-                version="1",
-                criteria=shape.criteria,
-                sha256="ab" * 32,
+                **of, criteria=shape.criteria, scales=f"{shape.low}-{shape.high}"
             ),
         )
         for name, shape in scores.rubrics.items()
     ]
-    known = {
-        "made": "2026-11-21 12:00 UTC",
-        "options": options,
-        "jurors": jurors,
-        "needed": len(jurors),
-    }
+    known = {"made": "2026-11-21 12:00 UTC", "options": options}
+    known |= {"jurors": jurors, "needed": len(jurors), "rubrics": rubrics}
     return Content(
         rows=rows,
         decisions=decisions(rows),
-        details=details(
-            scores, options, StudyContext(reference=clinician_reliability(scores, options))
-        ),
+        details=details(scores, options, StudyContext(reference=reference)),
         criteria=criterion_rows(scores, options),
         paired=paired_means(scores, options),
-        study=Study(**known | {"rubrics": rubrics} | facts),
+        study=Study(**known | facts),
         detection=detection(scores, options),
         subgroups=subgroup_rows(scores, options),
     )
