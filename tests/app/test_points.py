@@ -209,28 +209,25 @@ def test_jurors_answer_each_point_with_evidence_and_the_case_s_score_is_stored(p
     assert (result.to_json()["rated"], result.to_json()["missing"]) == (8, 0)
     prompts = {one.prompt for one in seen}
     assert len(prompts) == 4
-    for prompt in prompts:
-        assert ("point_1: Says that the patient has no fever" in prompt) == (
-            "any fever" in prompt.lower()
-        )
-        assert "weight" not in prompt.lower()
-        assert "must_not" not in prompt
-    sent = next(iter(seen)).body["response_format"]["json_schema"]["schema"]
+    for prompt in map(str.lower, prompts):
+        is_first = "any fever" in prompt
+        assert ("point_1: says that the patient has no fever" in prompt) == is_first
+        assert [one for one in ("weight", "must_not") if one in prompt] == []
+    sent = seen[0].body["response_format"]["json_schema"]["schema"]
     point = sent["properties"]["point_1"]["properties"]
-    assert list(point) == ["evidence", "score"]
-    assert point["score"]["enum"] == [MET, NOT_MET, CANNOT_TELL]
+    assert (list(point), point["score"]["enum"]) == (
+        *(["evidence", "score"], [MET, NOT_MET, CANNOT_TELL]),
+    )
     with reading(pointed) as session:
         rows = session.exec(select(Rating)).all()
-    of_case = [row for row in rows if row.rubric_sha256 == RUBRIC.sha256]
-    assert {(row.criterion, row.score) for row in of_case} == {("points", 0.0), ("points", 100.0)}
-    assert len(of_case) == 8
+    of_case = [(row.criterion, row.score) for row in rows if row.rubric_sha256 == RUBRIC.sha256]
+    assert ({*of_case}, len(of_case)) == ({("points", 0.0), ("points", 100.0)}, 8)
     evidence = {row.comment for row in rows if row.criterion.startswith("point_")}
     assert evidence == {"no fever"}
     calls = len(attempts(pointed))
     run_jury(pointed, panel_at(stub, "a", "b"))
     assert len(attempts(pointed)) == calls  # nothing is asked twice
-    assert missing_verdicts(pointed) == []
-    assert not verify(pointed).findings
+    assert (missing_verdicts(pointed), verify(pointed).findings) == ([], ())
 
 
 def test_a_juror_that_cannot_tell_has_answered_and_has_no_score(pointed, stub):
@@ -297,8 +294,7 @@ def test_agreement_on_points_is_that_of_the_known_coefficients():
 
     clinicians, jury, juror = agreement_rows(answers, reps=300)
 
-    assert clinicians.n_pairs == 0
-    assert np.isnan(clinicians.kappa)
+    assert (clinicians.n_pairs, np.isnan(clinicians.kappa)) == (0, True)
     assert (jury.scorer, juror.scorer) == ("jury", "juror:j")
     table = [
         [int(((truth == a) & (said == b)).sum()) for b in (True, False)] for a in (True, False)
@@ -338,12 +334,12 @@ def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing()
     rows = {row.scorer: row for row in agreement_rows(answers, reps=10) if row.kind == ""}
     assert (rows["jury"].n_pairs, rows["jury"].cannot_tell) == (0, 2)
     assert (rows["juror:b"].n_pairs, rows["juror:b"].cannot_tell) == (1, 1)
-    found = {row.scorer: row for row in detection_rows(answers)}
-    assert (found["jury"].failed, found["jury"].open) == (0, 2)
-    assert np.isnan(found["jury"].sensitivity)
-    assert (found["juror:a"].failed, found["juror:a"].caught) == (2, 1)
-    assert found["juror:a"].sensitivity == 0.5
-    assert found["juror:b"].open == 1
+    jury, a, b = (
+        {row.scorer: row for row in detection_rows(answers)}[name]
+        for name in ("jury", "juror:a", "juror:b")
+    )
+    assert (jury.failed, jury.open, np.isnan(jury.sensitivity), b.open) == (0, 2, True, 1)
+    assert (a.failed, a.caught, a.sensitivity) == (2, 1, 0.5)
 
 
 def test_the_command_tells_agreement_and_critical_points_missed(pointed, run, stub):
@@ -358,9 +354,9 @@ def test_the_command_tells_agreement_and_critical_points_missed(pointed, run, st
     assert code == 0, err
     [benchmark] = json.loads(out)["benchmarks"]
     jury = next(row for row in benchmark["rows"] if row["scorer"] == "jury" and not row["kind"])
-    assert (jury["agreement"], jury["n_pairs"]) == (0, 8)
     detected = next(row for row in benchmark["detection"] if row["scorer"] == "jury")
-    assert (detected["failed"], detected["caught"], detected["alarmed"]) == (2, 0, 2)
+    assert (jury["agreement"], jury["n_pairs"]) == (0, 8)
+    assert [detected[name] for name in ("failed", "caught", "alarmed")] == [2, 0, 2]
     assert {one["instance_id"] for one in benchmark["points"]} == {"i1", "i2"}
     assert run("study", "points", "--jurors", "nobody")[0] == 2
 
@@ -396,8 +392,7 @@ def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
     given = {one.kind: set(one.answers.values()) for one in opened.opinions}
     assert given == {Kind.CLINICIAN: {NOT_MET}, Kind.JUROR: {MET}}
     rows = shown.point_rows(opened, opened.case.criterion)
-    assert {row["Sides"] for row in rows} == {"jury and clinicians differ"}
-    assert {row["a"] for row in rows} == {"yes"}
+    assert {(row["Sides"], row["a"]) for row in rows} == {("jury and clinicians differ", "yes")}
     assert "no fever" in shown.comments(opened.opinions)
     unrated = each[3]
     assert {row["Sides"] for row in shown.point_rows(unrated, unrated.case.criterion)} == {""}

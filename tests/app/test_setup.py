@@ -99,10 +99,9 @@ def test_an_upload_leaves_no_file_behind(engine):
 
 
 def test_a_rubric_is_chosen_by_name_and_never_by_path(engine, tmp_path):
-    importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
-    assert study_benchmarks(OPERATOR, engine)[0].rubric.name == "generic"
-    importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
-    assert study_benchmarks(OPERATOR, engine)[0].rubric.name == "med_dialog"
+    for given, taken in ((str(tmp_path), "generic"), ("med_dialog", "med_dialog")):
+        importing.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=given))
+        assert study_benchmarks(OPERATOR, engine)[0].rubric.name == taken
 
 
 def test_responses_do_not_get_mixed_into_the_demo(engine):
@@ -145,10 +144,13 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine):
     assert (one.flagged, one.seconds, one.elsewhere) == (1, 61, 0)
     assert found["dr-b"].done == 0
     assert study_steering.readings_by_response(RITA, engine) == {"bench_hidden": {0: 3, 1: 1}}
-    assert not is_due(found["dr-b"], now(), 3)  # the work was given just now
-    assert is_due(found["dr-b"], now() + timedelta(days=4), 3)
-    assert not is_due(one, now() + timedelta(days=2), 3)
-    assert is_due(one, now() + timedelta(days=4), 3)
+    for who, days, due in (
+        ("dr-b", 0, False),
+        ("dr-b", 4, True),
+        ("dr-a", 2, False),
+        ("dr-a", 4, True),
+    ):
+        assert is_due(found[who], now() + timedelta(days=days), 3) == due
     assert outlook(engine, RITA, list(found.values()), now()).end is None
 
 
@@ -170,8 +172,9 @@ def test_the_screen_deals_what_the_command_deals(small_study, run, write):
     asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
     told = json.loads(run(*asked, "--plan", "--json", "-")[1])
     found = design.deal(OPERATOR, small_study, REQUEST)
-    assert (found.load, found.overlap) == (told["load"], told["overlap"])
-    assert found.repeats == told["repeats"]
+    assert (found.load, found.overlap, found.repeats) == (
+        *(told["load"], told["overlap"], told["repeats"]),
+    )
     codes = store_design(OPERATOR, small_study, list(found.load), found.slots, 5, (), 2)
     assert [one.handle for one in codes] == ["dr-a", "dr-b", "dr-c"]
     assert "nothing changed" in run(*asked)[1]
@@ -226,12 +229,8 @@ def test_a_setting_is_kept_and_recorded(engine):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(
-            ("reference", "always"),
-            ("ask_why", "1"),
-            ("pause_minutes", "-1"),
-            ("training_gap", "nan"),
-        ),
+        *(("reference", "always"), ("ask_why", "1")),
+        *(("pause_minutes", "-1"), ("training_gap", "nan")),
         *(("budget", "-1"), ("budget", "inf"), ("budget", "five")),
         *(("error_types", ""), ("error_types", "wrong,,unsafe")),
         *(("error_types", "wrong,Wrong"), ("error_types", "<b>"), ("error_types", "=1+1")),
@@ -285,10 +284,8 @@ def test_a_protocol_is_fixed_on_the_screen(screen, small_study):
     assert "Fixed, and in the record." in said(page)
     fixed = protocol_of(small_study)
     assert (fixed.margin, fixed.responses, fixed.jurors) == (0.15, 200, ("first", "second"))
-    assert ([one.criterion for one in fixed.critical], fixed.because) == (
-        ["accuracy"],
-        "Half of our pilot",
-    )
+    assert [one.criterion for one in fixed.critical] == ["accuracy"]
+    assert fixed.because == "Half of our pilot"
 
 
 def test_a_rubrics_words_are_copied_to_a_version_of_their_own(screen, small_study):
