@@ -26,15 +26,6 @@ from data.schema import Access, Role
 from data.study import access
 from data.study import people as study_people
 from data.study.access import Way, enter
-from data.study.people import (
-    CodeOutcome,
-    add_people,
-    check_code,
-    end_access,
-    invite,
-    people,
-    renew_access,
-)
 from data.study.verify import acts, verify
 
 CONTROLS = Path(navigation.__file__).parent / "screens" / "controls.py"  # of several screens
@@ -42,11 +33,11 @@ ONCE = Way(once=True, days=14)
 
 
 def added(engine, name, way=Way(), role=Role.CLINICIAN):  # noqa: B008 frozen
-    return add_people(OPERATOR, engine, [name], role, None, way)[0].code
+    return study_people.add_people(OPERATOR, engine, [name], role, None, way)[0].code
 
 
 def entered(engine, code):
-    found = check_code(engine, code).person
+    found = study_people.check_code(engine, code).person
     assert found is not None
     return found
 
@@ -61,8 +52,11 @@ def test_only_hashes_of_codes_are_stored(engine):
 def test_a_link_lets_one_in_once_and_gives_a_code_to_come_back(engine):
     link = added(engine, "dr-a", ONCE)
     code = enter(engine, entered(engine, link)).code
-    assert check_code(engine, link).outcome == CodeOutcome.USED
-    assert check_code(engine, link[:-1] + "2X"[link[-1] == "2"]).outcome == CodeOutcome.WRONG
+    assert study_people.check_code(engine, link).outcome == study_people.CodeOutcome.USED
+    assert (
+        study_people.check_code(engine, link[:-1] + "2X"[link[-1] == "2"]).outcome
+        == study_people.CodeOutcome.WRONG
+    )
     assert entered(engine, code).name == "dr-a"
     assert enter(engine, entered(engine, code)).code == ""
 
@@ -93,7 +87,7 @@ def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine):
             one = session.get_one(Access, lookup)
             one.expires = one.created - timedelta(days=1)
             session.add(one)
-    assert check_code(engine, late).outcome == CodeOutcome.EXPIRED
+    assert study_people.check_code(engine, late).outcome == study_people.CodeOutcome.EXPIRED
     assert sessions.owner(engine, token) == person
 
 
@@ -101,22 +95,22 @@ def test_a_new_code_ends_the_old_one_and_its_sessions(engine):
     old = added(engine, "dr-a")
     token = sessions.issue(engine, entered(engine, old))
     assert sessions.owner(engine, token) is not None
-    new = renew_access(OPERATOR, engine, "dr-a").code
+    new = study_people.renew_access(OPERATOR, engine, "dr-a").code
     assert sessions.owner(engine, token) is None
-    assert check_code(engine, old).outcome == CodeOutcome.WRONG
+    assert study_people.check_code(engine, old).outcome == study_people.CodeOutcome.WRONG
     assert entered(engine, new).name == "dr-a"
 
 
 def test_who_is_shut_out_stays_out_until_renewed(engine):
     code = added(engine, "dr-a")
     token = sessions.issue(engine, entered(engine, code))
-    assert end_access(OPERATOR, engine, "dr-a")
-    assert not end_access(OPERATOR, engine, "dr-a")
+    assert study_people.end_access(OPERATOR, engine, "dr-a")
+    assert not study_people.end_access(OPERATOR, engine, "dr-a")
     assert sessions.owner(engine, token) is None
-    assert check_code(engine, code).person is None
-    assert invite(engine, ["dr-a"]) == []
-    assert [one.way for one in people(OPERATOR, engine)] == ["ended"]
-    assert entered(engine, renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"
+    assert study_people.check_code(engine, code).person is None
+    assert study_people.invite(engine, ["dr-a"]) == []
+    assert [one.way for one in study_people.people(OPERATOR, engine)] == ["ended"]
+    assert entered(engine, study_people.renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"
 
 
 def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine):
@@ -208,7 +202,7 @@ def test_who_holds_a_network_is_one_guesser(one, other, same):
 
 
 def test_what_cannot_be_added_is_refused_and_nobody_is(engine):
-    add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, "Boss@Ward.Example")
+    study_people.add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, "Boss@Ward.Example")
     for error, names, email in (
         (Conflict, ["new", "boss"], None),
         (BadInput, ["new", "new"], None),
@@ -219,16 +213,16 @@ def test_what_cannot_be_added_is_refused_and_nobody_is(engine):
         (BadInput, [" "], None),
     ):
         with pytest.raises(error):
-            add_people(OPERATOR, engine, names, Role.CLINICIAN, email)
+            study_people.add_people(OPERATOR, engine, names, Role.CLINICIAN, email)
     with pytest.raises(BadInput):
-        invite(engine, ["boss"])
+        study_people.invite(engine, ["boss"])
     with pytest.raises(Unknown):
-        renew_access(OPERATOR, engine, "nobody")
-    assert [one.name for one in people(OPERATOR, engine)] == ["boss"]
+        study_people.renew_access(OPERATOR, engine, "nobody")
+    assert [one.name for one in study_people.people(OPERATOR, engine)] == ["boss"]
     boss = study_people.person_by_email(engine, "BOSS@ward.example")
     assert boss is not None
     with pytest.raises(BadInput, match="cannot shut yourself out"):
-        end_access(boss, engine, "boss")
+        study_people.end_access(boss, engine, "boss")
 
 
 def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine):
@@ -236,8 +230,8 @@ def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine):
     person = enter(engine, entered(engine, link)).person
     access.leave(engine, person, "1")
     access.enter_by_email(engine, person)
-    end_access(OPERATOR, engine, "dr-secretname")
-    renew_access(OPERATOR, engine, "dr-secretname")
+    study_people.end_access(OPERATOR, engine, "dr-secretname")
+    study_people.renew_access(OPERATOR, engine, "dr-secretname")
     kinds = {"person added", "code issued", "signed in", "signed out", "person shut out"}
     found = acts(engine, *(kinds := kinds | {"person let back in"}))
     assert {one.action for one in found} == kinds
@@ -305,7 +299,7 @@ def test_a_session_has_its_websocket_until_it_ends(engine, role):
     assert let_in(engine, asking(cookie))
     assert not let_in(engine, asking(cookie, "wss"))  # not the cookie's name over https
     assert let_in(engine, asking(session_of(engine, somebody, https=True), "wss"))
-    renew_access(OPERATOR, engine, "somebody")
+    study_people.renew_access(OPERATOR, engine, "somebody")
     assert not let_in(engine, asking(cookie))
 
 

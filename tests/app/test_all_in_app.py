@@ -127,13 +127,9 @@ def test_a_rule_is_kept_in_the_app_as_it_was_shown_or_not_at_all(run, engine, tm
     rule = RuleToKeep(question, route(engine, question).fingerprint, "ward", "account 7")
     assert keep_shown(engine, rule) == kept_rules(engine)[0].sha256
     tight = replace(question, bound=0.001)
+    late = replace(rule, name="late", fingerprint="of others")
     for refused, error, words in (
-        (rule, Conflict, "kept already"),
-        (
-            replace(rule, name="late", fingerprint="of others"),
-            Conflict,
-            "route again, then keep it",
-        ),
+        *((rule, Conflict, "kept already"), (late, Conflict, "route again, then keep it")),
         (replace(rule, name="tight", question=tight), BadInput, NONE_TO_KEEP),
     ):
         with pytest.raises(error, match=words):

@@ -96,7 +96,6 @@ manage_person(study(), OPERATOR, member, 1)
 
 @pytest.fixture
 def dialogs(serve):
-    """Return the dialog of a clinician, and that of a researcher."""
     for name, role in (("dr-a", Role.CLINICIAN), ("Rita", Role.RESEARCHER)):
         add_people(OPERATOR, serve, [name], role)
     return {name: drawn_page(f"NAME = {name!r}\n{SCRIPT}", 60).run() for name in ("dr-a", "Rita")}

@@ -47,7 +47,6 @@ def own():
 
 
 def answered(by, function, *given):
-    """Return what a process answers."""
     return by.submit(function, *given).result(WAIT_SECONDS)
 
 
@@ -57,7 +56,6 @@ def running(pid):
 
 
 def until(true):
-    """Wait until something holds."""
     end = time.monotonic() + WAIT_SECONDS
     while not true():
         assert time.monotonic() < end
@@ -67,13 +65,12 @@ def until(true):
 @pytest.mark.usefixtures("small_study")
 def test_a_value_comes_back_with_its_type_and_is_that_of_the_command(engine, run):
     planned = ask(OPERATOR, engine, planned_design, TWO).result(WAIT_SECONDS)
-
     assert isinstance(planned, PlannedDesign)
     _, out, _ = run("rate", "assign", "--raters", "2", "--plan", "--repeats", "0", "--json", "-")
     told = json.loads(out)
     assert (planned.load, planned.overlap) == (told["load"], told["overlap"])
-    assert planned.plan.icc_low == told["plan"]["icc_low"]
-    assert planned.plan.icc_high == told["plan"]["icc_high"]
+    plan = {"icc_low": planned.plan.icc_low, "icc_high": planned.plan.icc_high}
+    assert plan.items() <= told["plan"].items()
 
 
 def test_a_question_is_computed_once_until_its_study_changes_or_it_failed(

@@ -87,21 +87,14 @@ def panel_file(write, stub, *names):
 
 
 def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rated):
-    code, out, _ = rated("analyse", "juries", "--sizes", "1-2", "--reps", "200", "--json", "-")
-    assert code == 0
-    rows = json.loads(out)["rows"]
-    assert {tuple(row["jurors"]) for row in rows if row["size"] == 1} == {
-        (one,) for one in SETTINGS
-    }
-    assert len(rows) == 4 + 6
+    written = ("--reps", "200", "--json", "-")
+    rows = json.loads(rated("analyse", "juries", "--sizes", "1-2", *written)[1])["rows"]
     iccs = {row["jurors"][0]: row["icc"] for row in rows if row["size"] == 1}
-    assert len(set(iccs.values())) == 4
+    assert (len(rows), iccs.keys(), len({*iccs.values()})) == (4 + 6, SETTINGS.keys(), 4)
     two = ("--compare", "mean", "--compare", "plain")
-    code, out, _ = rated("analyse", "juries", *two, "--reps", "200", "--json", "-")
-    assert code == 0
-    told = json.loads(out)
-    assert told["icc_first"] == pytest.approx(iccs["mean"])
-    assert told["icc_second"] == pytest.approx(iccs["plain"])
+    told = json.loads(rated("analyse", "juries", *two, *written)[1])
+    both = [told["icc_first"], told["icc_second"]]
+    assert both == pytest.approx([iccs["mean"], iccs["plain"]])
 
 
 def test_every_figure_takes_expected_scores_or_says_how_it_does_not(rated, engine):
@@ -112,8 +105,7 @@ def test_every_figure_takes_expected_scores_or_says_how_it_does_not(rated, engin
     means = [row for row in found.details["chance_corrected"] if row.raters == "juror:mean"]
     assert len(means) == 3
     for row in means:
-        assert math.isnan(row.kappa_quadratic)
-        assert math.isfinite(row.alpha_ordinal)
+        assert (math.isnan(row.kappa_quadratic), math.isfinite(row.alpha_ordinal)) == (True, True)
         assert row.told("off_points")
     spread = [row for row in found.details["distributions"] if row.rater == "juror:mean"]
     assert {sum(row.counts.values()) for row in spread} == {N}
@@ -169,13 +161,17 @@ def test_the_bundle_holds_what_each_juror_is_asked_with():
     body = json.loads(files["bundle.json"])
     assert [*body["orders"]] == ["after"]
     after = body["orders"]["after"]
-    assert after["form"] == generic.schema_text("after")
-    assert after["schema"] == generic.json_schema("after")
+    assert (after["form"], after["schema"]) == (
+        *(generic.schema_text("after"), generic.json_schema("after")),
+    )
     assert "first give the score, then" in after["prompt"]
-    assert [one.get("explanation") for one in body["panel"]["jurors"]] == [None, "after", None]
-    assert [one.get("scores") for one in body["panel"]["jurors"]] == [None, None, "expected"]
-    assert "explanation after\n- name mean" in files["bundle.md"]
-    assert "scores expected" in files["bundle.md"]
-    assert "## Prompt, explanation after" in files["bundle.md"]
+    seats = [(one.get("explanation"), one.get("scores")) for one in body["panel"]["jurors"]]
+    assert seats == [(None, None), ("after", None), (None, "expected")]
+    for words in (
+        "explanation after\n- name mean",
+        "scores expected",
+        "## Prompt, explanation after",
+    ):
+        assert words in files["bundle.md"]
     plain = json.loads(bundle.write(Export(generic, seated("plain"), ROWS, RECORD))["bundle.json"])
     assert "orders" not in plain

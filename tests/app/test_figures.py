@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 from kit.studies import model_ratings, model_responses, rated, rated_by_three
 
-from annotate.figures import (
-    AgreementQuestion,
-    agreement,
-    agreement_details,
-    check_models,
-    compared_models,
-    jury_comparison,
-    jury_ranking,
-    models_costs,
-)
+from annotate import figures
 from calibration.decision import DecisionKind
 from calibration.json_values import decision_json
 from calibration.values import AnalysisOptions
@@ -28,17 +19,16 @@ from data.study.ledger import compositions_tried
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
 from medjury.services.models import ModelsRequest, lift
 
-QUESTION = AgreementQuestion(AnalysisOptions())
+QUESTION = figures.AgreementQuestion(AnalysisOptions())
 
 
 def test_pairs_are_the_means_that_bias_is_of(run, tmp_path):
     rated(run, tmp_path)
-    code, told, _ = run("analyse", "calibrate", "--details", "--reps", "20", "--json", "-")
+    told = run("analyse", "calibrate", "--details", "--reps", "20", "--json", "-")[1]
     found = json.loads(told)
     [pair] = found["paired"]
     far = next(row for row in found["details"]["other_measures"] if row["scorer"] == "jury")
     gap = np.subtract(pair["jury"], pair["clinicians"])
-    assert code == 0
     assert len(pair["responses"]) == 30
     assert gap.mean() == pytest.approx(far["bias"], abs=1e-6)
     assert [row["criterion"] for row in found["criteria"]] == [*read_rubric("generic").criteria]
@@ -47,7 +37,7 @@ def test_pairs_are_the_means_that_bias_is_of(run, tmp_path):
 def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(run, engine, tmp_path):
     rated(run, tmp_path)
     told = json.loads(run("analyse", "calibrate", "--details", "--reps", "2000", "--json", "-")[1])
-    first, then = agreement(engine, QUESTION), agreement_details(engine, QUESTION)
+    first, then = figures.agreement(engine, QUESTION), figures.agreement_details(engine, QUESTION)
     assert decision_json(first["decision"]) == told["decision"]
     assert first["jury"] == ("gpt", "llama")
     row = next(row for row in told["rows"] if row["scorer"] == "like_for_like")
@@ -71,7 +61,7 @@ def by_three(run, tmp_path, engine):
 
 
 def test_the_screen_shows_what_the_command_says(by_three, run):
-    shown = jury_ranking(by_three, RankingQuestion(OPTIONS))
+    shown = figures.jury_ranking(by_three, RankingQuestion(OPTIONS))
     body = json.loads(run("analyse", "juries", "--reps", "60", "--json", "-")[1])
     assert shown["decision"].headline == body["decision"]["headline"]
     assert shown["decision"].kind is DecisionKind.NO_PROTOCOL
@@ -80,13 +70,13 @@ def test_the_screen_shows_what_the_command_says(by_three, run):
 
 
 def test_two_juries_are_shown_as_the_command_compares_them(by_three, run):
-    shown = jury_comparison(by_three, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
+    shown = figures.jury_comparison(by_three, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
     two = ("--compare", "alpha", "--compare", "gamma")
     body = json.loads(run("analyse", "juries", *two, "--reps", "60", "--json", "-")[1])
     assert shown["decision"].headline == body["decision"]["headline"]
     (row,) = shown["table"].groups[0].rows
-    assert row[0] == "gamma"
-    assert list(row[1:4]) == [f"{body[name]:.3f}" for name in ("icc_a", "icc_b", "difference")]
+    expected = [f"{body[name]:.3f}" for name in ("icc_a", "icc_b", "difference")]
+    assert list(row[:4]) == ["gamma", *expected]
 
 
 REQUEST = ModelsRequest(AnalysisOptions(reps=50))
@@ -102,31 +92,31 @@ def by_models(run, engine, write):
 
 def test_nothing_is_compared_while_the_study_is_blind(by_models):
     with pytest.raises(NotAllowed) as refused:
-        compared_models(by_models, REQUEST)
+        figures.compared_models(by_models, REQUEST)
     assert "model-one" not in str(refused.value)
-    assert check_models(by_models, REQUEST) is True
+    assert figures.check_models(by_models, REQUEST) is True
     assert is_blind(by_models)
     assert not compositions_tried(by_models)
 
 
 def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(run, engine):
     with pytest.raises(BadInput, match="no clinician has rated anything"):
-        check_models(engine, REQUEST)
+        figures.check_models(engine, REQUEST)
 
 
 def test_costs_say_nothing_of_the_models_while_the_study_is_blind(by_models):
     for name in (b"model-one", b"no-such"):
         with pytest.raises(NotAllowed, match="open and blind"):
-            models_costs(by_models, (b"model,usd\n" + name + b",1\n", "csv"))
+            figures.models_costs(by_models, (b"model,usd\n" + name + b",1\n", "csv"))
 
 
 def test_a_file_of_costs_leaves_no_trace(by_models):
     lift(by_models, "analysis", "Dr Berg")
     before = {*Path(tempfile.gettempdir()).glob("medjury-costs-*")}
-    found = models_costs(by_models, (b"model,usd\nmodel-one,2.5\n", "csv"))
+    found = figures.models_costs(by_models, (b"model,usd\nmodel-one,2.5\n", "csv"))
     assert found == {"model-one": 2.5}
     with pytest.raises(Unknown, match="the costs name no-such"):
-        models_costs(by_models, (b"model,usd\nno-such,1\n", "csv"))
+        figures.models_costs(by_models, (b"model,usd\nno-such,1\n", "csv"))
     with pytest.raises(BadInput, match=r"costs\.toml"):
-        models_costs(by_models, (b"model-one\n", "toml"))
+        figures.models_costs(by_models, (b"model-one\n", "toml"))
     assert {*Path(tempfile.gettempdir()).glob("medjury-costs-*")} == before

@@ -41,7 +41,6 @@ def study(engine):
 
 
 def panel_text(stub, *names, also="", price=0.0):
-    """Return a panel of jurors at the stub."""
     head = f'provider = "openai"\nfamily = "x"\nbase_url = "{stub.openai_url}"\n{also}\n'
     head += f"usd_per_million_in = {price}\nusd_per_million_out = {price}\n"
     jurors = (f'[[juror]]\nname = "{one}"\nmodel = "{one}"\n{head}' for one in names or ("a", "b"))
@@ -53,7 +52,6 @@ def run_of(engine):
 
 
 def until(true):
-    """Wait until something holds."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not true():
         assert time.monotonic() < end

@@ -35,11 +35,8 @@ TAGGED = RESPONSES.replace(
         "**Accuracy**: 5/5, **Completeness**: 5/5",
         "accuracy = 5, clarity = 4",
         "\uff41ccuracy\uff1a5 clar\u200bity: 5",
-        "accuracy:\n  score: 5\nclarity:\n  score: 5".replace(":\n  score", ""),
-        "| accuracy | 5 |\n| clarity | 5 |",
-        "Visit note.\n```json\n"
-        + '{"clarity": {"score": 4}, "completeness": {"score": 4}}'
-        + "\n```",
+        *("accuracy: 5\nclarity: 5", "| accuracy | 5 |\n| clarity | 5 |"),
+        'Visit note.\n```json\n{"clarity": {"score": 4}, "completeness": {"score": 4}}\n```',
     ],
 )
 def test_a_text_that_gives_points_to_two_criteria_holds_a_verdict(text):
@@ -49,13 +46,9 @@ def test_a_text_that_gives_points_to_two_criteria_holds_a_verdict(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "Patient denies fever. Pain 4/10, GCS 15.",
+        *("", "Patient denies fever. Pain 4/10, GCS 15.", "Plan: 1. aspirin 81 mg, 2. rest"),
         "Accuracy of the test: 95 %. Clarity of thought is normal.",
-        "Plan: 1. aspirin 81 mg, 2. rest",
-        '{"heart_rate": 72, "spo2": 98}',
-        "clarity: 4",
-        "accuracy: 95%, completeness: 90%",
+        *('{"heart_rate": 72, "spo2": 98}', "clarity: 4", "accuracy: 95%, completeness: 90%"),
         "inaccuracy: 3, unclarity: 4",
     ],
 )

@@ -18,16 +18,8 @@ from sqlmodel import select
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from annotate.screens.agreement import response as shown
+from calibration import points as on_points
 from calibration.chance_corrected import gwet_ac2
-from calibration.points import (
-    COLUMNS,
-    JURY,
-    Answers,
-    agreement_rows,
-    detection_rows,
-    majority,
-    point_rows,
-)
 from data.card import Reply
 from data.database import reading
 from data.errors import BadInput, BadPanel
@@ -84,7 +76,6 @@ def add(small_study, run, write):
 
 @pytest.fixture
 def pointed(small_study, add):
-    """Put the small study's benchmark on points."""
     assert add()[0] == 0
     return small_study
 
@@ -282,7 +273,7 @@ def answers_by(rater, met, points, is_juror=True):
 
 
 def arranged(*answers):
-    return Answers.of(pd.DataFrame([*chain(*answers)], columns=[*COLUMNS]))
+    return on_points.Answers.of(pd.DataFrame([*chain(*answers)], columns=[*on_points.COLUMNS]))
 
 
 def test_agreement_on_points_is_that_of_the_known_coefficients():
@@ -292,7 +283,7 @@ def test_agreement_on_points_is_that_of_the_known_coefficients():
     points = [(n // 20, n % 20, "must") for n in range(600)]
     answers = arranged(answers_by("dr", truth, points, False), answers_by("j", said, points))
 
-    clinicians, jury, juror = agreement_rows(answers, reps=300)
+    clinicians, jury, juror = on_points.agreement_rows(answers, reps=300)
 
     assert (clinicians.n_pairs, np.isnan(clinicians.kappa)) == (0, True)
     assert (jury.scorer, juror.scorer) == ("jury", "juror:j")
@@ -305,7 +296,7 @@ def test_agreement_on_points_is_that_of_the_known_coefficients():
     assert jury.kappa_low < jury.kappa < jury.kappa_high
     assert jury.ac1_low < jury.ac1 < jury.ac1_high
     assert (jury.n_pairs, jury.n_instances, jury.cannot_tell) == (600, 30, 0)
-    one = point_rows(answers)[7]
+    one = on_points.point_rows(answers)[7]
     assert (one.instance_id, one.text, one.n_pairs) == ("i0", "p7", 1)
     assert (one.clinicians_met, one.jury_met) == (truth[7], said[7])
     assert one.agreement == (truth[7] == said[7])
@@ -316,11 +307,11 @@ def test_two_clinicians_are_pairs_of_which_neither_is_the_measure():
     answers = arranged(
         answers_by("a", [1, 1, 0, 0], points, False), answers_by("b", [1, 0, 0, 2], points, False)
     )
-    [row] = agreement_rows(answers, reps=10)
+    [row] = on_points.agreement_rows(answers, reps=10)
     assert (row.n_pairs, row.n_instances, row.cannot_tell) == (3, 3, 1)
     assert row.agreement == pytest.approx(2 / 3)
     assert row.kappa == pytest.approx(1 / 3)  # both orders: half of the answers are yes
-    assert majority(answers.clinicians).tolist() == [1, 2, 0, 2]
+    assert on_points.majority(answers.clinicians).tolist() == [1, 2, 0, 2]
 
 
 def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing():
@@ -330,12 +321,12 @@ def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing()
         answers_by("a", [1, 1], points),
         answers_by("b", [0, 2], points),
     )
-    assert answers.scorers[JURY].tolist() == [2, 2]
-    rows = {row.scorer: row for row in agreement_rows(answers, reps=10) if row.kind == ""}
+    assert answers.scorers[on_points.JURY].tolist() == [2, 2]
+    rows = {row.scorer: row for row in on_points.agreement_rows(answers, reps=10) if row.kind == ""}
     assert (rows["jury"].n_pairs, rows["jury"].cannot_tell) == (0, 2)
     assert (rows["juror:b"].n_pairs, rows["juror:b"].cannot_tell) == (1, 1)
     jury, a, b = (
-        {row.scorer: row for row in detection_rows(answers)}[name]
+        {row.scorer: row for row in on_points.detection_rows(answers)}[name]
         for name in ("jury", "juror:a", "juror:b")
     )
     assert (jury.failed, jury.open, np.isnan(jury.sensitivity), b.open) == (0, 2, True, 1)
@@ -424,8 +415,8 @@ def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed
 
 
 def test_points_that_nobody_has_answered_have_no_figures():
-    answers = Answers.of(pd.DataFrame([], columns=[*COLUMNS]))
+    answers = on_points.Answers.of(pd.DataFrame([], columns=[*on_points.COLUMNS]))
     assert (len(answers.points), answers.scorers) == (0, {})
-    rows = agreement_rows(answers, 20, 0)
+    rows = on_points.agreement_rows(answers, 20, 0)
     assert all(np.isnan(row.kappa) for row in rows)
-    assert [*detection_rows(answers), *point_rows(answers)] == []
+    assert [*on_points.detection_rows(answers), *on_points.point_rows(answers)] == []

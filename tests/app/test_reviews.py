@@ -59,9 +59,8 @@ def test_of_notes_the_newest_counts_and_earlier_ones_stay(small_study):
     assert (found.note, told) == ("second", [("second", "account 2"), ("first", "account 1")])
     assert noted(RITA, small_study) == {1}
     assert keep_note(RITA, small_study, 1, "")
-    assert review_of(RITA, small_study, 1).note == ""
-    assert len(review_of(RITA, small_study, 1).notes) == 3
-    assert noted(RITA, small_study) == frozenset()
+    found = review_of(RITA, small_study, 1)
+    assert (found.note, len(found.notes), noted(RITA, small_study)) == ("", 3, frozenset())
     assert not keep_note(RITA, small_study, 2, "  ")  # there was none
 
 
@@ -83,8 +82,8 @@ def test_the_record_vouches_for_reviews_and_holds_no_word_of_them(small_study, c
     assert version(small_study) == before  # no figure is computed anew for it
     assert verify(small_study).findings == ()
     assert verify(small_study).rows["review"] == 4
-    assert "Needle" not in caplog.text + str([event.detail for event in events])
-    assert TAG not in caplog.text + str([event.detail for event in events])
+    told = caplog.text + str([event.detail for event in events])
+    assert ("Needle" in told, TAG in told) == (False, False)
     for change in (
         "UPDATE review SET text = 'x' WHERE id = 3",
         "UPDATE review SET reviewer = 'account 9' WHERE id = 1",
@@ -101,15 +100,16 @@ def test_what_cannot_be_stored_is_refused_and_nothing_written(small_study):
     for tag in ("", " ", "x" * 41, "two\nlines", "bell\a"):
         with pytest.raises(BadInput, match="1 to 40"):
             change_tags(RITA, small_study, 1, put_on=["fine", tag])
-    with pytest.raises(BadInput, match="at most 2,000 characters, and this one 2,001"):
-        keep_note(RITA, small_study, 1, "x" * 2001)
     with pytest.raises(Unknown, match="response 4711"):
         change_tags(RITA, small_study, 4711, put_on=["fine"])
-    with pytest.raises(Unknown, match="response 4711"):
-        keep_note(RITA, small_study, 4711, "fine")
-    lock(small_study, OPERATOR.actor)
-    with pytest.raises(NotAllowed, match="locked"):
-        keep_note(RITA, small_study, 1, "late")
+    for error, response, note, said in (
+        (BadInput, 1, "x" * 2001, "at most 2,000 characters, and this one 2,001"),
+        *((Unknown, 4711, "fine", "response 4711"), (NotAllowed, 1, "late", "locked")),
+    ):
+        if error is NotAllowed:
+            lock(small_study, OPERATOR.actor)
+        with pytest.raises(error, match=said):
+            keep_note(RITA, small_study, response, note)
     assert acts(small_study, REVIEWED) == []
 
 
@@ -152,13 +152,11 @@ def test_no_rater_is_sent_a_tag_or_a_note(engine):
         change_tags(RITA, engine, response, put_on=[TAG])
     headers = {"Cookie": session_of(engine, person_of(engine, code))}
     with TestClient(Starlette(routes=routes(engine)), headers=headers) as client:
-        said = [client.get(PATH)]
-        said.append(client.post(PATH, json=message(mine[0], submit=True)))
-        said.append(client.post(PATH, json=message(mine[0], 2, go="next")))
-        said.append(client.post(PATH, json=message(mine[1], go="previous")))
-        said.append(client.post(PATH, json=message(mine[1], 2, submit=True)))
-    bodies = "".join(answer.text for answer in said)
-    assert "Note 1." in bodies
-    assert "Note 2." in bodies
-    assert "Needle" not in bodies
-    assert TAG not in bodies
+        bodies = client.get(PATH).text
+        for code, seq, told in (
+            *((mine[0], 1, {"submit": True}), (mine[0], 2, {"go": "next"})),
+            *((mine[1], 1, {"go": "previous"}), (mine[1], 2, {"submit": True})),
+        ):
+            bodies += client.post(PATH, json=message(code, seq, **told)).text
+    words = ("Note 1.", "Note 2.", "Needle", TAG)
+    assert [one in bodies for one in words] == [True, True, False, False]

@@ -60,7 +60,6 @@ def invited(study):
 
 @pytest.fixture
 def client(engine, me):
-    """Return dr-a's browser, with a session."""
     served, headers = Starlette(routes=routes(engine)), {"Cookie": session_of(engine, me)}
     with TestClient(served, headers=headers, raise_server_exceptions=False) as client:
         yield client
@@ -68,7 +67,6 @@ def client(engine, me):
 
 @pytest.fixture
 def mine(engine, me):
-    """Return the code of the first response that dr-a has to rate."""
     return codes_of(engine, "dr-a")[0]
 
 
@@ -79,12 +77,10 @@ def kept(engine, rater, code):
 
 
 def drawn(app):
-    """Return everything that Streamlit was sent, as text."""
     return "\n".join(str(one.proto) for one in app.main)
 
 
 def told(shown):
-    """Return what a page is sent, as text."""
     return json.dumps(shown, ensure_ascii=False)
 
 

@@ -33,8 +33,7 @@ def test_an_id_stands_in_every_csv_in_the_same_form():
     columns, _ = framed(Table("t", ("id",), (Group("", tuple((one,) for one in IDS)),)))
     exported = list(cells(["id"], [(one,) for one in IDS]))
     assert [[one] for one in columns["id"]] == exported
-    assert len(set(columns["id"])) == len(IDS)
-    assert columns["id"][0] == "-5"
+    assert (len({*columns["id"]}), columns["id"][0]) == (len(IDS), "-5")
 
 
 def test_ids_that_differ_by_a_sign_keep_their_ratings_through_an_export(
@@ -48,9 +47,8 @@ def test_ids_that_differ_by_a_sign_keep_their_ratings_through_an_export(
     given = write("s.csv", "response_id,rater,kind,criterion,score\n" + scores)
     assert run("rate", "ratings", str(given))[0] == 0
     held = ratings_frame(engine)
-    assert dict(zip(held["response_id"], held["score"], strict=True)) == {
-        one: 1 + n % 5 for n, one in enumerate(IDS)
-    }
+    given = {one: 1 + n % 5 for n, one in enumerate(IDS)}
+    assert dict(zip(held["response_id"], held["score"], strict=True)) == given
     assert run("share", "export", str(tmp_path / "out"))[0] == 0
     code, _, err = run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
     assert code == 0, err
@@ -82,8 +80,9 @@ def test_numbers_are_numbers_and_what_is_undefined_is_empty():
         "95 %": ["<b>x</b>", f"{MINUS}0.1 to 0.7"],
         "95 %\N{ZERO WIDTH SPACE}": [-2.0, 1234.0],
     }
-    assert config["ICC"]["help"] == "how far both rise together"
-    assert config["ICC"]["type_config"]["format"] == "%.2f"
+    shown = config["ICC"]
+    told = (shown["help"], shown["type_config"]["format"])
+    assert told == ("how far both rise together", "%.2f")
 
 
 PAPER = {"light": "#ffffff", "dark": "#15181c"}
@@ -98,13 +97,11 @@ def test_each_ink_of_a_chart_stands_out_from_its_paper_light_and_dark():
 
 
 def contrast(one, other):
-    """Return the contrast of two colours by WCAG 2.2."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def luminance(colour):
-    """Return the relative luminance of a colour by WCAG 2.2."""
     found = re.findall(r"\d+", colour)[:3] if colour.startswith("rgb") else None
     parts = [
         int(one) / 255 for one in found or (str(int(colour[n : n + 2], 16)) for n in (1, 3, 5))

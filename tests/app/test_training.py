@@ -101,14 +101,12 @@ def trained(study, put):
 
 
 def exercise(engine, rater=1):
-    """Return the training response that a clinician is at."""
     now = situation(engine, rater).stage
     assert isinstance(now, Exercise)
     return now
 
 
 def at_first(engine, **other):
-    """Return a message about the training response that a clinician is at."""
     return message(exercise(engine).task.card.code, **other)
 
 

@@ -88,10 +88,11 @@ def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(jur
     assert (code, asked, attempts(engine)) == (2, 0, [])
     assert "left out" not in out + err
     (message,) = (line for line in err.splitlines() if "medjury: " in line)
-    for words in ("juror short-sighted: 2 responses do not fit", "3,000 tokens (by the panel)"):
+    for words in (
+        *("juror short-sighted: 2 responses do not fit", "3,000 tokens (by the panel)"),
+        *("The longest, r2, takes about", "--leave-out-too-long"),
+    ):
         assert words in message
-    assert "The longest, r2, takes about" in message
-    assert "--leave-out-too-long" in message
 
 
 def test_references_that_do_not_fit_are_refused_before_anything_is_sent(jury, engine, texts):

@@ -134,8 +134,7 @@ def test_a_jury_run_that_lives_is_seen_again_after_the_clock_was_set_back(engine
     begin_run(OPERATOR, engine, RunOrder("first", ""), "token-1")
     clock(-DAY)
     beat_run(engine, "token-1", ["rating"])
-    run = last_run(OPERATOR, engine)
-    assert run.on
+    assert last_run(OPERATOR, engine).on
 
 
 @pytest.mark.slow

@@ -107,9 +107,8 @@ def test_a_rating_that_found_no_room_is_kept_on_the_page_and_sent_again(disk):
             told["comment"] = "x" * 19_000
             with filled(disk):
                 refused = await page.run(shown, told)
-                assert "kept here" in refused.error
-                assert refused.busy is True
-                assert refused.code == told["code"]
+            assert "kept here" in refused.error
+            assert (refused.busy, refused.code) == (True, told["code"])
             assert scores_of(engine, "dr-a") == []
             stored = await page.run(refused, told | {"attempt": 1})
             assert stored.acknowledges(told)
@@ -173,8 +172,8 @@ def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(run, whole, 
         assert_told(backup, "b.db", "nothing was written")
         assert_told(run("study", "backup", f"sqlite:///{disk}/m.db", "--db", url), "m.db")
         assert names(disk) == ["ballast"]
-    assert run("study", "backup", str(disk / "b.db"), "--db", url)[0] == 0
-    assert run("study", "backup", f"sqlite:///{disk}/m.db", "--db", url)[0] == 0
+    for to in (str(disk / "b.db"), f"sqlite:///{disk}/m.db"):
+        assert run("study", "backup", to, "--db", url)[0] == 0
     assert names(disk) == ["b.db", "m.db"]
 
 

@@ -41,7 +41,6 @@ def killed_once(begun, process):
 
 
 def larger(path, size):
-    """Return what tells whether a file has grown beyond a size."""
     return lambda: path.exists() and path.stat().st_size > size
 
 
@@ -155,7 +154,6 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(study_file,
 
 @pytest.fixture
 def large(tmp_path, run):
-    """Return a study of some megabytes, in a file."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
     assert run("study", "import", str(responses(tmp_path, ROWS)), "--db", url)[0] == 0
     engine = open_study(url)

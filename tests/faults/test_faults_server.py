@@ -166,7 +166,6 @@ def test_a_run_that_lost_its_lock_stores_nothing_of_what_waits_behind_the_first_
 
 
 def begin_to_write(study):
-    """Open a transaction that writes."""
     with transaction(study) as session:
         session.execute(text("SELECT 1"))
 

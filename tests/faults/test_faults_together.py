@@ -4,8 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, contextmanager
-from tempfile import TemporaryFile
+from contextlib import contextmanager
 from typing import Any
 from urllib.request import urlopen
 
@@ -23,38 +22,16 @@ from data.schema import Rating
 from data.study.verify import verify
 
 
-def at_once(url, *commands):
-    """Start commands on a study at the same moment; return their codes and messages."""
-    calls = [[sys.executable, "-m", "medjury", *one, "--db", url] for one in commands]
-    with ExitStack() as ended:
-        said = [ended.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in calls]
-        running = [
-            ended.enter_context(started(call, file)) for call, file in zip(calls, said, strict=True)
-        ]
-        codes = [one.wait() for one in running]
-        words = [_read(file) for file in said]
-    assert not any("Traceback" in one for one in words), words
-    return list(zip(codes, words, strict=True))
-
-
-def _read(file):
-    file.seek(0)
-    return file.read()
-
-
-@contextmanager
-def started(command, errors):
-    """Start a command; it does not outlive a test that fails, or that has taken too long."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def begun(*words):
+    call = [sys.executable, "-m", "medjury", *words]
+    return subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def test_two_imports_at_once_of_one_file_make_one_study_of_it(url, tmp_path):
-    twice = [["study", "import", str(responses(tmp_path, 40))]] * 2
-    assert [code for code, _ in at_once(url, *twice)] == [0, 0]
+    words = ("study", "import", str(responses(tmp_path, 40)), "--db", url)
+    running = [begun(*words) for _ in range(2)]
+    said = [one.communicate(timeout=120)[1] for one in running]
+    assert ([one.returncode for one in running], "Traceback" in "".join(said)) == ([0, 0], False)
     engine = open_study(url)
     rows = all_rows(engine)
     assert (len(rows["response"]), len(rows["benchmark"])) == (40, 1)
@@ -65,14 +42,7 @@ def test_two_imports_at_once_of_one_file_make_one_study_of_it(url, tmp_path):
 @pytest.mark.slow
 def test_two_servers_at_once_make_one_study_with_one_coordinator(url):
     ports = [free_port(), free_port()]
-    calls = [
-        [sys.executable, "-m", "medjury", "serve", "--create", "--port", f"{port}", "--db", url]
-        for port in ports
-    ]
-    servers = [
-        subprocess.Popen(one, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for one in calls
-    ]
+    servers = [begun("serve", "--create", "--port", f"{port}", "--db", url) for port in ports]
     try:
         for port, server in zip(ports, servers, strict=True):
             _wait_for(port, server)

@@ -106,17 +106,14 @@ def shown(source):
 
 
 def test_markdown_shows_every_name_as_it_is_and_has_no_link_picture_list_or_html(laid):
-    rows = table_of(laid)
-    seen = shown(markdown(agreement_table(rows, "how")))
-    for one in laid.names():
-        assert visible(one) in seen, one
+    seen = shown(markdown(agreement_table(table_of(laid), "how")))
+    assert [one for one in laid.names() if visible(one) not in seen] == []
 
 
 def test_a_bundles_page_shows_every_text_and_has_no_link_picture_or_html(laid):
     given = Export(hostile_rubric(laid), hostile_panel(laid), (), RECORD)
     seen = shown(bundle.write(given)["bundle.md"])
-    for one in laid.names():
-        assert visible(one) in seen, one
+    assert [one for one in laid.names() if visible(one) not in seen] == []
 
 
 def test_a_dossier_shows_every_name_and_has_no_link_picture_or_html(
@@ -126,8 +123,7 @@ def test_a_dossier_shows_every_name_and_has_no_link_picture_or_html(
     call = ("share", "dossier", "--to", "grras", "--reps", "20", "--out", str(tmp_path / "m.md"))
     assert run(*call)[0] == 0
     seen = shown((tmp_path / "m.md").read_text("utf-8"))
-    for one in hostile_benchmarks(laid):
-        assert visible(one) in seen, one
+    assert [one for one in hostile_benchmarks(laid) if visible(one) not in seen] == []
 
 
 def tex_words(source):
@@ -146,8 +142,7 @@ def tex_words(source):
 
 def test_latex_holds_no_command_of_a_name_and_no_sign_that_nobody_sees(laid):
     body = tex_words(latex(agreement_table(table_of(laid), "how")))
-    assert "\\textbackslash{}input\\{" in body
-    assert "U+202E" in body
+    assert ("\\textbackslash{}input\\{" in body, "U+202E" in body) == (True, True)
 
 
 @pytest.mark.slow
@@ -167,8 +162,7 @@ def test_pdflatex_opens_and_runs_nothing_though_it_may(laid, tmp_path):
     assert done.returncode == 0, done.stdout[-2000:]
     log = (tmp_path / "t.log").read_text("latin-1")
     assert "secret" not in log.replace("\n", "").partition("Overfull")[0]
-    assert SECRET not in log
-    assert "runsystem" not in log
+    assert (SECRET in log, "runsystem" in log) == (False, False)
 
 
 @pytest.mark.e2e
@@ -186,11 +180,10 @@ def test_a_report_opened_in_a_browser_runs_nothing_asks_nobody_and_shows_every_n
     opened.on("dialog", lambda dialog: said.append(dialog.message))
     opened.goto((tmp_path / "r.html").as_uri())
     text = " ".join(opened.locator("body").inner_text().split())
-    assert asked == [(tmp_path / "r.html").as_uri()]
-    assert said == []
+    assert (asked, said) == ([(tmp_path / "r.html").as_uri()], [])
     foreign = "script, img, iframe, object, embed, base, link, form, [onload], [onerror], image"
-    assert opened.locator(foreign).count() == 0
-    assert opened.locator("a[href]:not([href^='#'])").count() == 0
+    for element in (foreign, "a[href]:not([href^='#'])"):
+        assert opened.locator(element).count() == 0
     context.close()
     for one in names:
         assert " ".join(one.split()) in text, one
@@ -198,17 +191,8 @@ def test_a_report_opened_in_a_browser_runs_nothing_asks_nobody_and_shows_every_n
 
 def hostile_benchmarks(laid):
     """Return a name of each kind; as many as a study's figures are computed for in a moment."""
-    parts = (
-        "<script>",
-        "![p]",
-        "{{ 7",
-        "file://",
-        "\\input",
-        "=cmd",
-        "signal",
-        "| a | b",
-        "O'Brien",
-    )
+    parts = ("<script>", "![p]", "{{ 7", "file://", "\\input", "=cmd")
+    parts += ("signal", "| a | b", "O'Brien")
     return [next(one for one in laid.names() if part in one) for part in parts]
 
 
@@ -242,17 +226,8 @@ def test_a_chart_is_drawn_of_hostile_names_as_text_and_its_file_is_xml_that_load
 
 
 def test_no_name_stands_in_a_chart_where_vega_reads_an_expression_or_an_address(laid):
-    acted_on = {
-        "signal",
-        "expr",
-        "href",
-        "url",
-        "calculate",
-        "filter",
-        "labelExpr",
-        "test",
-        "field",
-    }
+    acted_on = {"signal", "expr", "href", "url", "calculate", "filter", "labelExpr", "test"}
+    acted_on.add("field")
     names = {*laid.names(), *map(visible, laid.names())}
 
     def walk(part: Any, key: str = "") -> None:
@@ -357,19 +332,19 @@ def whole(run, write, laid):
     """Make a study whose every name and text is hostile, rated by clinicians and a juror."""
     names, places = study_names(laid), hostile_benchmarks(laid)
     lines, scores = [], []
+    texts = ("instance_id", "context", "prompt", "reference", "checklist", "response")
+    texts += ("response_id", "model")
     for number, one in enumerate(names):
-        own = {"instance_id": one, "benchmark": places[number % len(places)], "context": one}
-        own |= {"prompt": one, "reference": one, "checklist": one, "response": one}
-        lines.append(json.dumps(own | {"response_id": one, "model": one}))
+        place = {"benchmark": places[number % len(places)]}
+        lines.append(json.dumps(dict.fromkeys(texts, one) | place))
         for place, who in enumerate([*places[:2], names[0]]):
             kind = "juror" if place == 2 else "clinician"
             for criterion in CRITERIA:
                 given = {"response_id": one, "rater": who, "kind": kind, "criterion": criterion}
                 scores.append(json.dumps(given | {"score": 1 + number % 5, "comment": one}))
-    said = run("study", "import", str(write("r.jsonl", "\n".join(lines))))
-    assert said[0] == 0, said
-    said = run("rate", "ratings", str(write("s.jsonl", "\n".join(scores))))
-    assert said[0] == 0, said
+    for command, rows in (("study import", lines), ("rate ratings", scores)):
+        said = run(*command.split(), str(write("rows.jsonl", "\n".join(rows))))
+        assert said[0] == 0, said
 
 
 def cells(path):
@@ -400,11 +375,9 @@ def test_a_package_brings_each_text_back_to_the_last_sign(run, engine, write, tm
         assert not [one for one in archive.namelist() if ".." in one or one.startswith("/")]
     assert run("study", "import", package, "--db", place)[0] == 0
     other = open_study(place)
-    try:
-        assert ratings_frame(other).equals(ratings_frame(engine))
-        assert texts_in(other) == texts_in(engine)
-    finally:
-        other.dispose()
+    assert ratings_frame(other).equals(ratings_frame(engine))
+    assert texts_in(other) == texts_in(engine)
+    other.dispose()
 
 
 def texts_in(engine):

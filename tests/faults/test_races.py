@@ -72,7 +72,6 @@ def ids(engine, handles):
 
 
 def readers(engine):
-    """Return how many readers each response has, those who gave it back not counted."""
     with Session(engine) as session:
         rows = session.exec(select(Assignment)).all()
     assert max(Counter((one.rater, one.response) for one in rows).values()) == 1

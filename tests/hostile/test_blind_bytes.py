@@ -9,19 +9,7 @@ import re
 import shlex
 
 import pytest
-from kit.authored_study import (
-    CRITERIA,
-    MODELS,
-    done,
-    make,
-    permuted,
-    plain,
-    responses,
-    shuffled,
-    turned,
-    unheard,
-    write_csv,
-)
+from kit import authored_study as authored
 from kit.commands import call
 from kit.packaged_study import database_of, parts_of
 from sqlmodel import Session, select
@@ -136,7 +124,7 @@ LEFT_OUT = {
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("authored"))
+    return authored.make(tmp_path_factory.mktemp("authored"))
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +135,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def as_it_is(study, folder):
-    """Return what all commands say of the study as it is."""
     os.umask(0o022)  # as on most machines
-    return said_by_all(permuted(study, folder, lambda models: models), folder)
+    return said_by_all(authored.permuted(study, folder, lambda models: models), folder)
 
 
 def test_what_commands_write_is_read_by_its_owner_alone(as_it_is, folder):
@@ -169,13 +156,13 @@ def test_every_command_is_tried_or_said_why_not():
 @pytest.mark.parametrize(
     "permute",
     [
-        unheard,
-        pytest.param(shuffled, marks=pytest.mark.slow),
-        pytest.param(turned, marks=pytest.mark.slow),
+        authored.unheard,
+        pytest.param(authored.shuffled, marks=pytest.mark.slow),
+        pytest.param(authored.turned, marks=pytest.mark.slow),
     ],
 )
 def test_no_byte_of_a_command_depends_on_who_wrote_what(study, as_it_is, tmp_path, permute):
-    found = said_by_all(permuted(study, tmp_path, permute), tmp_path)
+    found = said_by_all(authored.permuted(study, tmp_path, permute), tmp_path)
     assert found.keys() == as_it_is.keys()
     for what, said in as_it_is.items():
         assert found[what] == said, what
@@ -183,18 +170,18 @@ def test_no_byte_of_a_command_depends_on_who_wrote_what(study, as_it_is, tmp_pat
 
 def test_the_same_commands_tell_authors_once_the_blind_is_lifted(study, tmp_path):
     told = []
-    for name, permute in (("one", lambda models: models), ("two", turned)):
+    for name, permute in (("one", lambda models: models), ("two", authored.turned)):
         folder = tmp_path / name
         folder.mkdir()
-        url = permuted(study, folder, permute)
+        url = authored.permuted(study, folder, permute)
         why = ("--reason", "the test asks", "--out", str(folder / "authors.csv"))
-        done(url, "study", "unblind", *why)
-        told.append(done(url, "analyse", "calibrate", *PANEL, *FAST, "--details", *JSON))
+        authored.done(url, "study", "unblind", *why)
+        told.append(authored.done(url, "analyse", "calibrate", *PANEL, *FAST, "--details", *JSON))
     assert '"self_preference"' in told[0]
     assert told[0] != told[1]
 
 
-@pytest.mark.parametrize("permute", [shuffled, unheard])
+@pytest.mark.parametrize("permute", [authored.shuffled, authored.unheard])
 def test_an_import_says_the_same_and_makes_the_same_ids_whoever_wrote_what(tmp_path, permute):
     found = []
     for name, change in (("one", list), ("two", permute)):
@@ -206,7 +193,7 @@ def test_an_import_says_the_same_and_makes_the_same_ids_whoever_wrote_what(tmp_p
 
 def _imported(folder, permute):
     """Return what imports into a new study say, what it holds then, and what `verify` says."""
-    url, rows = f"sqlite:///{folder}/new.db", list(responses())
+    url, rows = f"sqlite:///{folder}/new.db", list(authored.responses())
     models = permute([row["model"] for row in rows])
     bare = [{key: row[key] for key in row if key != "response_id"} for row in rows]
     wrote = [row | {"model": model} for row, model in zip(bare, models, strict=True)]
@@ -214,7 +201,7 @@ def _imported(folder, permute):
     files = {"wrote.csv": wrote, "again.csv": again, "part.csv": [wrote[0]], "last.csv": wrote}
     told = []
     for name, content in files.items():
-        path = write_csv(folder / name, content)
+        path = authored.write_csv(folder / name, content)
         told += [str(one) for one in call(url, "study", "import", str(path))]
     for words in (("study", "verify"), ("rate", "assign", "--raters", "3")):
         told += [str(one) for one in call(url, *words)]
@@ -223,12 +210,12 @@ def _imported(folder, permute):
         told += [f"{one.response_id} {one.shown}" for one in session.exec(select(Response))]
     assert verify(engine).findings == ()
     engine.dispose()
-    return [plain(one, folder) for one in told]
+    return [authored.plain(one, folder) for one in told]
 
 
 def test_jurors_of_one_family_that_leave_out_chosen_texts_learn_nothing(tmp_path):
     told = []
-    for name, permute in (("as it is", list), ("turned", turned)):
+    for name, permute in (("as it is", list), ("turned", authored.turned)):
         folder = tmp_path / name
         folder.mkdir()
         told.append(_asked_by_attackers(folder, permute))
@@ -238,18 +225,18 @@ def test_jurors_of_one_family_that_leave_out_chosen_texts_learn_nothing(tmp_path
 
 def _asked_by_attackers(folder, permute):
     """Return what a study says of jurors each of which has left one text out."""
-    url, rows = f"sqlite:///{folder}/study.db", list(responses())
+    url, rows = f"sqlite:///{folder}/study.db", list(authored.responses())
     models = permute([row["model"] for row in rows])
     wrote = [row | {"model": model} for row, model in zip(rows, models, strict=True)]
-    done(url, "study", "import", str(write_csv(folder / "responses.csv", wrote)))
+    authored.done(url, "study", "import", str(authored.write_csv(folder / "responses.csv", wrote)))
     given = [
         {"response_id": row["response_id"], "rater": who, "kind": kind}
-        | dict.fromkeys(CRITERIA, str(1 + (n * k) % 5))
+        | dict.fromkeys(authored.CRITERIA, str(1 + (n * k) % 5))
         for n, row in enumerate(rows)
         for k, (who, kind) in enumerate((*DOCTORS, *ATTACKERS), 1)
         if kind == "clinician" or n != k
     ]
-    done(url, "rate", "ratings", str(write_csv(folder / "ratings.csv", given)))
+    authored.done(url, "rate", "ratings", str(authored.write_csv(folder / "ratings.csv", given)))
     panel = folder / "panel.toml"
     panel.write_text('name = "p"\n' + "".join(JUROR.format(who) for who, _ in ATTACKERS))
     others = folder / "others.toml"
@@ -258,7 +245,7 @@ def _asked_by_attackers(folder, permute):
         ("analyse", "calibrate", "--panel", str(panel), *FAST, "--details", *JSON),
         ("jury", "run", str(others), "--estimate", *JSON),
     )
-    return [plain("\n".join(map(str, call(url, *words))), folder) for words in asked]
+    return [authored.plain("\n".join(map(str, call(url, *words))), folder) for words in asked]
 
 
 def said_by_all(url, folder):
@@ -269,13 +256,13 @@ def said_by_all(url, folder):
         words = shlex.split(line)
         code, out, err = call(url, *(_placed(folder, word) for word in words))
         assert "Traceback" not in err
-        found[line] = plain(f"{code}\n{out}\n{err}", folder)
+        found[line] = authored.plain(f"{code}\n{out}\n{err}", folder)
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         if ".db" not in path.name and path.name not in GIVEN:
-            text = plain(_text(path), folder)
+            text = authored.plain(_text(path), folder)
             if path.suffix == ".html":  # juries evaluated within a second stand in either order
                 text = "".join(sorted(re.split("(?=<tr)|(?<=</tr>)", text)))
-            found[plain(str(path.relative_to(folder)), folder)] = text
+            found[authored.plain(str(path.relative_to(folder)), folder)] = text
     assert len(acts(open_study(url), "unblinded")) == 0
     return found
 
@@ -301,16 +288,18 @@ def _files(url, folder):
     with Session(engine) as session:
         texts = {one.response_id: one.text for one in session.exec(select(Response))}
     engine.dispose()
-    rows = [row | {"response": texts[row["response_id"]]} for row in responses()]
-    write_csv(folder / "same.csv", rows)
-    guess = [row | {"model": MODELS[0]} for row in rows]
-    write_csv(folder / "others.csv", guess)
-    write_csv(folder / "probe.csv", [guess[4] | {"response_id": "probe"}])
+    rows = [row | {"response": texts[row["response_id"]]} for row in authored.responses()]
+    authored.write_csv(folder / "same.csv", rows)
+    guess = [row | {"model": authored.MODELS[0]} for row in rows]
+    authored.write_csv(folder / "others.csv", guess)
+    authored.write_csv(folder / "probe.csv", [guess[4] | {"response_id": "probe"}])
     groups = [row | {"group:guess": "ab"[n % 2]} for n, row in enumerate(guess[:2])]
-    write_csv(folder / "groups.csv", groups)
+    authored.write_csv(folder / "groups.csv", groups)
     bare = [{key: row[key] for key in row if key != "response_id"} for row in guess]
-    write_csv(folder / "bare.csv", bare[:4])  # none of which names itself: an id made of it would
-    (folder / "costs.csv").write_text(f"model,usd\n{MODELS[0]},2.5\nnobody,1\n")
+    authored.write_csv(
+        folder / "bare.csv", bare[:4]
+    )  # none of which names itself: an id made of it would
+    (folder / "costs.csv").write_text(f"model,usd\n{authored.MODELS[0]},2.5\nnobody,1\n")
     rating = {"rater": "dr_y", "kind": "clinician", "accuracy": "4"}
-    write_csv(folder / "more.csv", [{"response_id": rows[0]["response_id"]} | rating])
-    write_csv(folder / "unknown.csv", [{"response_id": "no-such"} | rating])
+    authored.write_csv(folder / "more.csv", [{"response_id": rows[0]["response_id"]} | rating])
+    authored.write_csv(folder / "unknown.csv", [{"response_id": "no-such"} | rating])

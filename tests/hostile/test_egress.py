@@ -71,14 +71,10 @@ def refused(one, egress=DEFAULT):
         ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
         ("https://ours.openai.azure.com/openai/v1", "AZURE_OPENAI_API_KEY"),
         ("https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1", "BEDROCK_API_KEY"),
-        (LOCAL, ""),
-        (LOCAL, "VLLM_API_KEY"),
-        ("http://localhost:11434/v1", ""),
-        ("http://10.1.2.3:8000/v1", "WARD_TOKEN"),
-        ("http://172.31.0.1/v1", ""),
-        ("https://192.168.1.5/v1", ""),
+        *((LOCAL, ""), (LOCAL, "VLLM_API_KEY"), ("http://[::1]:8000/v1", "WARD_KEY")),
+        *(("http://localhost:11434/v1", ""), ("http://10.1.2.3:8000/v1", "WARD_TOKEN")),
+        *(("http://172.31.0.1/v1", ""), ("https://192.168.1.5/v1", "")),
         ("http://[fd12:3456::1]:8000/v1", ""),
-        ("http://[::1]:8000/v1", "WARD_KEY"),
     ],
 )
 def test_vendors_with_their_own_keys_and_servers_in_the_house_need_no_file(url, key):
@@ -90,94 +86,68 @@ def test_every_panel_that_ships_may_be_asked_by_default(name):
     assert [allowed(one, DEFAULT) for one in read_panel(name).juror if one] == [None] * 3
 
 
+NOT_ALLOWED = {
+    OPENAI: "AWS_SECRET_ACCESS_KEY ANTHROPIC_API_KEY WARD_API_KEY OPENAI_ADMIN_KEY MEDJURY_DB HOME",
+    LOCAL: """OPENAI_API_KEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN MEDJURY_DB HOME PGPASSWORD
+        DJANGO_SECRET_KEY COOKIE_SECRET DATABASE_URL""",
+}
+
+
 @pytest.mark.parametrize(
     ("url", "key", "why"),
     [
-        (OPENAI, "AWS_SECRET_ACCESS_KEY", "key"),
-        (OPENAI, "ANTHROPIC_API_KEY", "key"),
-        (OPENAI, "WARD_API_KEY", "key"),
-        (OPENAI, "OPENAI_ADMIN_KEY", "key"),
-        (LOCAL, "OPENAI_API_KEY", "key"),
-        (LOCAL, "AWS_SECRET_ACCESS_KEY", "key"),
-        (LOCAL, "AWS_SESSION_TOKEN", "key"),
-        *((place, key, "key") for place in (LOCAL, OPENAI) for key in ("MEDJURY_DB", "HOME")),
-        (LOCAL, "PGPASSWORD", "key"),
-        (LOCAL, "DJANGO_SECRET_KEY", "key"),
-        (LOCAL, "COOKIE_SECRET", "key"),
-        (LOCAL, "DATABASE_URL", "key"),
-        ("https://elsewhere.example/v1", "", "host"),
-        ("https://8.8.8.8/v1", "", "host"),
+        *((url, key, "key") for url, keys in NOT_ALLOWED.items() for key in keys.split()),
+        *((f"https://{host}/v1", "", "host") for host in ("elsewhere.example", "8.8.8.8")),
         ("https://api.openai.com.elsewhere.example/v1", "OPENAI_API_KEY", "host"),
         ("https://evilapi.openai.com/v1", "OPENAI_API_KEY", "host"),
         ("https://bucket.s3.amazonaws.com/v1", "BEDROCK_API_KEY", "host"),
         ("https://box.westus.cloudapp.azure.com/v1", "AZURE_API_KEY", "host"),
         ("https://a.b.openai.azure.com/v1", "AZURE_API_KEY", "host"),
         ("http://api.openai.com/v1", "OPENAI_API_KEY", "http"),
-        ("http://8.8.8.8/v1", "", "http"),
-        ("http://llm/v1", "", "host"),
+        *(("http://8.8.8.8/v1", "", "http"), ("http://llm/v1", "", "host")),
     ],
 )
 def test_what_nobody_has_allowed_is_refused(url, key, why):
-    found = allowed(juror(url, key), DEFAULT)
-    assert found.why == why
+    assert allowed(juror(url, key), DEFAULT).why == why
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://169.254.169.254/latest",
-        "http://[fe80::1]/v1",
-        "http://[::ffff:169.254.169.254]/v1",
-        "http://[::ffff:a9fe:a9fe]/v1",
-        "http://[64:ff9b::a9fe:a9fe]/v1",
-        "http://[2002:a9fe:a9fe::1]/v1",
-        "http://[fd00:ec2::254]/v1",
-        "http://100.100.100.200/v1",
-        "http://168.63.129.16/v1",
-        "http://0.0.0.0:8000/v1",
-        "http://[::]:8000/v1",
-        "http://255.255.255.255/v1",
-        "http://224.0.0.1/v1",
-        "http://127.1:8000/v1",
-        "http://0x7f.0.0.1/v1",
-        "http://2130706433/v1",
-        "http://0177.0.0.1/v1",
-        "http://169.254.169.254./v1",
-        "https://api.openai.com/v1#x",
-        "https://api.openai.com/v1#",
-        "https://api.openai.com/v1?",
-        "https://me:secret@api.openai.com/v1",
-        "https://@api.openai.com/v1",
-        "https://api.openai.com/v1/../admin",
-        "https://api.openai.com/./v1",
-        "https://api.openai.com/%2e%2e/v1",
-        "https://api.openai.com\\@elsewhere.example/v1",
-        "https://api.openai.com/v1;x",
-        "https://api.openai.com/v 1",
-        "https://api.op\nenai.com/v1",
-        "https://api.openai.com\t/v1",
-        "https://api.openai\u3002com/v1",
-        "https://\u0430pi.openai.com/v1",
-        "https://api.openai.com./v1",
-        "http://[fe80::1%25eth0]/v1",
-        "ftp://api.openai.com/v1",
-    ],
+NO_ADDRESSES = """
+http://169.254.169.254/latest http://[fe80::1]/v1 http://[::ffff:169.254.169.254]/v1
+http://[::ffff:a9fe:a9fe]/v1 http://[64:ff9b::a9fe:a9fe]/v1 http://[2002:a9fe:a9fe::1]/v1
+http://[fd00:ec2::254]/v1 http://100.100.100.200/v1 http://168.63.129.16/v1 http://0.0.0.0:8000/v1
+http://[::]:8000/v1 http://255.255.255.255/v1 http://224.0.0.1/v1 http://127.1:8000/v1
+http://0x7f.0.0.1/v1 http://2130706433/v1 http://0177.0.0.1/v1 http://169.254.169.254./v1
+https://api.openai.com/v1#x https://api.openai.com/v1# https://api.openai.com/v1?
+https://me:secret@api.openai.com/v1 https://@api.openai.com/v1 https://api.openai.com/v1/../admin
+https://api.openai.com/./v1 https://api.openai.com/%2e%2e/v1 https://api.openai.com/v1;x
+https://api.openai.com./v1 http://[fe80::1%25eth0]/v1 ftp://api.openai.com/v1
+"""
+ODD_ADDRESSES = (
+    "https://api.openai.com\\@elsewhere.example/v1",
+    "https://api.openai.com/v 1",
+    "https://api.op\nenai.com/v1",
 )
+ODD_ADDRESSES += (
+    "https://api.openai.com\t/v1",
+    "https://api.openai\u3002com/v1",
+    "https://\u0430pi.openai.com/v1",
+)
+
+
+@pytest.mark.parametrize("url", [*NO_ADDRESSES.split(), *ODD_ADDRESSES])
 def test_an_address_that_no_model_server_has_is_refused_when_a_panel_is_read(url):
     with pytest.raises(ValueError, match="base_url: "):
         juror(url)
 
 
 def test_addresses_are_told_apart_as_they_are_connected_to():
-    told = {"127.9.9.9": "loopback", "::ffff:127.0.0.1": "loopback", "::ffff:10.0.0.1": "private"}
-    told |= {
-        "172.32.0.1": "public",
-        "fd00::1": "private",
-        "fc00::1": "private",
-        "1.1.1.1": "public",
-    }
-    told |= {"::ffff:8.8.8.8": "public", "100.64.0.1": "public", "gpu01": "name"}
-    assert {host: kind_of(host) for host in told} == told
+    for kind, hosts in {
+        "loopback": "127.9.9.9 ::ffff:127.0.0.1",
+        "private": "::ffff:10.0.0.1 fd00::1 fc00::1",
+        "public": "172.32.0.1 1.1.1.1 ::ffff:8.8.8.8 100.64.0.1",
+        "name": "gpu01",
+    }.items():
+        assert {kind_of(host) for host in hosts.split()} == {kind}
 
 
 @pytest.mark.parametrize(
@@ -197,8 +167,8 @@ def test_addresses_are_told_apart_as_they_are_connected_to():
 def test_a_refusal_ends_with_the_very_line_that_allows_it(write, url, key, line):
     one = juror(url, key)
     said = refused(one)
-    assert said.startswith("juror one: ")
     where = f"~/.config/medjury/egress.toml, or the file that {VARIABLE} names, under [hosts]"
+    assert said.startswith("juror one: ")
     assert said.endswith(f"; who owns this server allows it in {where}: {line}")
     assert refused(one, owners(write, f"[hosts]\n{line}\n")) == ""
 
@@ -227,14 +197,15 @@ def test_plain_http_to_a_public_address_is_refused_and_no_line_allows_it(write):
 
 def test_who_has_a_file_has_said_all_that_may(write):
     mine = owners(write, 'vendors = false\n[hosts]\n"10.0.0.5:8000" = { keys = ["WARD_KEY"] }\n')
-    assert refused(juror(OPENAI, "OPENAI_API_KEY"), mine)
-    assert refused(juror("http://10.0.0.5:8000/v1", "WARD_KEY"), mine) == ""
-    assert refused(juror("http://10.0.0.5:8001/v1", "WARD_KEY"), mine)
-    assert refused(juror("http://10.0.0.5:8001/v1"), mine) == ""
-    assert refused(juror(LOCAL, "VLLM_API_KEY"), mine)
+    other = "http://10.0.0.5:8001/v1"
+    for asked in ((OPENAI, "OPENAI_API_KEY"), (other, "WARD_KEY"), (LOCAL, "VLLM_API_KEY")):
+        assert refused(juror(*asked), mine)
+    for asked in (("http://10.0.0.5:8000/v1", "WARD_KEY"), (other,)):
+        assert refused(juror(*asked), mine) == ""
     strict = owners(write, 'private = false\n[hosts]\n"127.0.0.1:9" = { http = false }\n')
-    assert refused(juror(LOCAL), strict)
-    assert refused(juror("http://127.0.0.1:9/v1"), strict)
+    assert [bool(refused(juror(one), strict)) for one in (LOCAL, "http://127.0.0.1:9/v1")] == [
+        True
+    ] * 2
     assert refused(juror(OPENAI, "OPENAI_API_KEY"), strict) == ""
 
 
@@ -256,9 +227,8 @@ def test_who_has_a_file_has_said_all_that_may(write):
 def test_a_wrong_file_of_rules_is_told_in_one_line(write, rules, said):
     with pytest.raises(BadFile) as caught:
         owners(write, rules)
-    assert said in str(caught.value)
-    assert "egress.toml" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    told = str(caught.value)
+    assert (said in told, "egress.toml" in told, "\n" in told) == (True, True, False)
 
 
 def test_the_file_is_the_one_that_is_named_or_the_owners_own(write, tmp_path):
@@ -270,10 +240,9 @@ def test_the_file_is_the_one_that_is_named_or_the_owners_own(write, tmp_path):
     named = write("named.toml", "private = false")
     assert egress_of(settings | {VARIABLE: str(named)}).rules.vendors
     assert egress_of({"XDG_CONFIG_HOME": str(tmp_path)}) == DEFAULT
-    with pytest.raises(BadFile, match="No such file"):
-        egress_of({VARIABLE: str(tmp_path / "nowhere.toml")})
-    with pytest.raises(BadFile, match="is empty"):
-        egress_of({VARIABLE: ""})
+    for place, said in ((str(tmp_path / "nowhere.toml"), "No such file"), ("", "is empty")):
+        with pytest.raises(BadFile, match=said):
+            egress_of({VARIABLE: place})
 
 
 def test_a_file_that_anybody_may_write_into_is_refused(write):
@@ -328,9 +297,7 @@ def test_a_free_juror_is_refused_under_a_cap_where_no_list_knows_its_price(
         VARIABLE, str(write("e.toml", 'hosts."llm.ward.example".keys = ["WARD_KEY"]'))
     )
     free = panel(GATEWAY, "WARD_KEY", model="nobody-made-this", **FREE)
-    with pytest.raises(
-        BadPanel, match=r"no price is known for nobody-made-this at llm\.ward\.example"
-    ):
+    with pytest.raises(BadPanel, match="no price is known for nobody-made-this at llm"):
         run_panel(engine, free, budget=Budget(1.0))
 
 
@@ -340,12 +307,8 @@ def test_an_estimate_counts_the_lists_price_and_says_that_the_panels_does_not(
     import_small(engine, tmp_path)
     prices = "usd_per_million_in = 0.0\nusd_per_million_out = 0.0\n"
     path = write("ours.toml", text(OPENAI, "OPENAI_API_KEY", prices))
-    code, out, _ = run("jury", "run", str(path), "--estimate")
-    assert code == 0
-    said = (
-        "juror one: the panel's price 0, 0 does not count at api.openai.com: the price list's does"
-    )
-    assert said in " ".join(out.split())
+    out = run("jury", "run", str(path), "--estimate")[1]
+    assert "the panel's price 0, 0 does not count at api.openai.com" in " ".join(out.split())
     assert re.search(r"one\W+4\W+\d+\W+0\.0\d*[1-9]", out)
 
 

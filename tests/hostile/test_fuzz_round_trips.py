@@ -4,7 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 from kit.commands import told_by
@@ -12,7 +11,6 @@ from kit.studies import COLUMNS
 from kit.study_place import all_rows, study_in
 
 from data.database import open_study
-from data.errors import BadInput
 from data.importers.file_rows import GARBLED
 from data.importers.inspect_logs import read_inspect
 from data.importers.responses import ResponseFile
@@ -151,10 +149,3 @@ def test_a_log_of_inspect_brings_its_texts_to_the_last_sign(tmp_path_factory, to
     rows = [one.row for one in read_inspect(path).scored]
     found = [(row.instance_id, row.context, row.response, row.reference) for row in rows]
     assert found == told
-
-
-def test_a_text_that_no_file_can_hold_is_refused_by_name(tmp_path):
-    path = tmp_path / "r.jsonl"
-    path.write_text(json.dumps(dict.fromkeys(COLUMNS, "\ud800")), encoding="ascii")
-    with pytest.raises(BadInput, match="half a surrogate pair"):
-        list(ResponseFile(TableFile(path)))

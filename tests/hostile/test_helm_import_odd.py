@@ -33,16 +33,10 @@ def test_a_score_that_helm_made_up_is_told_and_not_imported(run, tmp_path):
 
 def test_what_nobody_can_rate_is_left_out_and_counted(run, tmp_path):
     states = [
-        state(1),
-        state(2, {}, response="  \n", prompt=None),
-        state(3, response="[redacted]"),
-        state(4, perturbation={"name": "typos"}),
-        state(5, split="train"),
-        state(6, input={"text": ""}),
-        state(7, gold=float("nan")),
-        state(8, gold=4),
-        state(9, gold="[redacted]"),
-        state(1, trial=1),
+        *(state(1), state(2, {}, response="  \n", prompt=None), state(3, response="[redacted]")),
+        *(state(4, perturbation={"name": "typos"}), state(5, split="train")),
+        *(state(6, input={"text": ""}), state(7, gold=float("nan")), state(8, gold=4)),
+        *(state(9, gold="[redacted]"), state(1, trial=1)),
         state(10, references=[{"output": {"text": one}} for one in ("Rest.", "Sleep.")]),
     ]
     code, out, err = run("study", "import", str(run_folder(tmp_path, states)), "--json", "-")
@@ -106,18 +100,13 @@ def test_prompts_that_give_no_common_template_give_none(tmp_path):
 def test_braces_that_helm_leaves_around_a_text_are_the_prompts(tmp_path):
     sent = 'On a scale of 1 to 5: {What helps patient 1?} <a>{So.}</a> {"accuracy": 0}'
     (one,), _ = read_runs(run_folder(tmp_path, [state(1, response="So.", prompt=sent)]))
-    question = "What helps patient 1?"
-    card = Card(
-        code="x", context=question, prompt="", response="So.", reference=None, checklist=None
-    )
+    card = Card("x", "What helps patient 1?", "", "So.", None, None)
     assert one.rubric().render(card) == sent
 
 
 def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path):
-    judge = {
-        "prompt_template": TEMPLATE + "Costs $$5.",
-        "annotation_criteria": {"accuracy": [], "clarity": []},
-    }
+    judge = {"prompt_template": TEMPLATE + "Costs $$5."}
+    judge |= {"annotation_criteria": {"accuracy": [], "clarity": []}}
     spec = {"annotators": [{"class_name": "jury", "args": judge}]}
     (one,), _ = read_runs(run_folder(tmp_path, [state(1, prompt="x [redacted] y")], **spec))
     assert (one.prompt, one.checked) == (our_prompt(TEMPLATE + "Costs $5."), 0)

@@ -10,7 +10,6 @@ import pytest
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import attempts, many
 from kit.loopback import AsyncLoopback
-from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
@@ -22,17 +21,6 @@ from jury.run import run_panel
 from jury.task import FormFallback, Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)
-
-
-@pytest.fixture
-def study(engine, write):
-    """Fill the study with so many responses."""
-
-    def fill(count: int) -> Engine:
-        many(engine, write, count)
-        return engine
-
-    return fill
 
 
 def panel(url, **settings):
@@ -56,8 +44,8 @@ def llama(seen, message, **more):
     return Do(body=json.dumps({"model": seen.model, "choices": [choice]} | more))
 
 
-def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(study):
-    engine = study(6)
+def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(engine, write):
+    many(engine, write, 6)
     result = ran(engine, lambda seen: Do() if seen.form == "text" else Do(status=500))
     assert (result.rated, result.missing) == (6, 0)
     assert {row.sent["schema"] for row in attempts(engine) if row.status == Status.OK} == {"text"}
@@ -74,22 +62,22 @@ def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved():
     assert [fallback.below(form, failed, 1) for form in forms] == ["text", "text", None]
 
 
-def test_a_refusal_is_told_by_its_kind_where_its_code_is_the_status_once_again(study):
-    engine = study(1)
+def test_a_refusal_is_told_by_its_kind_where_its_code_is_the_status_once_again(engine, write):
+    many(engine, write, 1)
     body = json.dumps({"error": {"message": "no", "type": "invalid_request_error", "code": "400"}})
     ran(engine, lambda _: Do(status=400, body=body))
     assert {row.reason for row in attempts(engine)} == {"HTTP 400 invalid_request_error"}
 
 
-def test_a_server_that_ignores_the_form_is_read_all_the_same(study):
-    engine = study(4)
+def test_a_server_that_ignores_the_form_is_read_all_the_same(engine, write):
+    many(engine, write, 4)
     result = ran(engine, lambda seen: Do(f"```json\n{verdict(seen)}\n```"))
     assert (result.rated, result.calls) == (4, 4)
     assert {row.sent["schema"] for row in attempts(engine)} == {"json_schema"}
 
 
-def test_a_server_without_usage_has_unknown_tokens_and_an_unknown_cost(study):
-    engine = study(2)
+def test_a_server_without_usage_has_unknown_tokens_and_an_unknown_cost(engine, write):
+    many(engine, write, 2)
     prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
     result = ran(engine, lambda seen: llama(seen, {"content": verdict(seen)}), **prices)
     assert (result.rated, result.usd, result.usd_unknown) == (2, 0.0, 2)
@@ -97,27 +85,16 @@ def test_a_server_without_usage_has_unknown_tokens_and_an_unknown_cost(study):
 
 
 @pytest.mark.parametrize("content", ["", None])
-def test_reasoning_without_an_answer_is_no_rating_even_where_it_holds_a_verdict(study, content):
-    engine = study(2)
+def test_reasoning_without_an_answer_is_no_rating_even_where_it_holds_a_verdict(
+    engine, write, content
+):
+    many(engine, write, 2)
     result = ran(
         engine,
         lambda seen: llama(seen, {"content": content, "reasoning_content": verdict(seen, 5)}),
     )
     assert (result.rated, dict(result.by_status)) == (0, {"invalid_json": 2})
     assert ratings(engine) == 0
-
-
-def test_thinking_before_the_verdict_is_read_past(study):
-    engine = study(3)
-
-    def script(seen: Seen) -> Do:
-        thought = f"<think>\nPerhaps {verdict(seen, 5)}? No, {{too}} kind.\n</think>\n\n"
-        return llama(seen, {"content": thought + verdict(seen, 2)})
-
-    result = ran(engine, script)
-    assert result.rated == 3
-    with reading(engine) as session:
-        assert {row.score for row in session.exec(select(Rating))} == {2.0}
 
 
 @pytest.mark.parametrize(
@@ -133,8 +110,8 @@ def test_thinking_before_the_verdict_is_read_past(study):
         "[" * 50_000,
     ],
 )
-def test_a_success_that_holds_no_answer_is_a_failure_with_a_row(study, body):
-    engine = study(1)
+def test_a_success_that_holds_no_answer_is_a_failure_with_a_row(engine, write, body):
+    many(engine, write, 1)
     result = ran(engine, lambda _: Do(body=body))
     assert result.rated == 0
     assert len(attempts(engine)) == result.calls > 0
@@ -172,22 +149,17 @@ class Breaking(AsyncLoopback):
             writer.close()
 
 
-@pytest.fixture
-def breaking():
-    with Breaking() as server:
-        yield server
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_300_broken_connections_hang_no_call_and_leave_300_rows(study, breaking):
-    engine = study(300)
-    one = panel(f"http://127.0.0.1:{breaking.port}/v1", schema="text")
-    line = {"a": open_provider(one.juror[0], "none", timeout=2.0)}
+def test_300_broken_connections_hang_no_call_and_leave_300_rows(engine, write):
+    many(engine, write, 300)
     patience = Patience(tries=1, in_a_row=1000)
-    began = time.monotonic()
-    result = run_panel(engine, one, concurrency=16, patience=patience, providers=line)
-    seconds = time.monotonic() - began
+    with Breaking() as server:
+        one = panel(f"http://127.0.0.1:{server.port}/v1", schema="text")
+        line = {"a": open_provider(one.juror[0], "none", timeout=2.0)}
+        began = time.monotonic()
+        result = run_panel(engine, one, concurrency=16, patience=patience, providers=line)
+        seconds = time.monotonic() - began
     rows = attempts(engine)
     assert (result.rated, result.calls, len(rows), ratings(engine)) == (0, 300, 300, 0)
     assert len({row.response for row in rows}) == 300
@@ -199,8 +171,9 @@ def test_300_broken_connections_hang_no_call_and_leave_300_rows(study, breaking)
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_drops_among_answers_cost_no_rating_and_hide_no_call(study):
-    engine, dice = study(300), random.Random(4)  # noqa: S311 - a fixed course of drops
+def test_drops_among_answers_cost_no_rating_and_hide_no_call(engine, write):
+    many(engine, write, 300)
+    dice = random.Random(4)  # noqa: S311 - a fixed course of drops
     dropped: list[int] = []
 
     def script(seen: Seen) -> Do:

@@ -17,28 +17,14 @@ from data.importers.tools import reader_of, rows_of
 
 ODD: tuple[Any, ...] = (None, 3, "x", "", True, [], {}, [1], [[]], [None], {"a": 1}, [{"a": []}])
 DEEPEST = 6
-CONVERSATION = [{"role": "user", "content": "My chest hurts."}]
-META = {
-    "prompt": CONVERSATION,
-    "completion": "Go now.",
-    "rubric": "Says go",
-    "category": "cluster:emergency",
-    "binary_labels": [True, False],
-    "anonymized_physician_ids": ["p1", "p2"],
-    "prompt_id": "q1",
-    "completion_id": "c1",
-}
-SET = {
-    "prompt": CONVERSATION,
-    "rubrics": [{"criterion": "Says go", "points": 5, "tags": []}],
-    "prompt_id": "q1",
-    "example_tags": [],
-    "ideal_completions_data": {
-        "ideal_completion": "Go now.",
-        "ideal_completions_group": "Group 2",
-        "ideal_completions_ref_completions": ["Go.", "Wait."],
-    },
-}
+ASKED = {"prompt": [{"role": "user", "content": "My chest hurts."}], "prompt_id": "q1"}
+META = ASKED | {"completion": "Go now.", "rubric": "Says go", "category": "cluster:emergency"}
+META |= {"binary_labels": [True, False], "anonymized_physician_ids": ["p1", "p2"]}
+META |= {"completion_id": "c1"}
+IDEAL = {"ideal_completion": "Go now.", "ideal_completions_group": "Group 2"}
+IDEAL |= {"ideal_completions_ref_completions": ["Go.", "Wait."]}
+SET = ASKED | {"rubrics": [{"criterion": "Says go", "points": 5, "tags": []}], "example_tags": []}
+SET |= {"ideal_completions_data": IDEAL}
 
 
 def whole(name, folder):
@@ -104,8 +90,7 @@ def test_any_value_of_a_tools_file_may_be_another(name, every, tmp_path):
 )
 def test_each_tools_file_is_known_under_any_name(name, reader, tmp_path):
     source = Source(Path("upload.bin"), json.dumps(whole(name, tmp_path)).encode())
-    found = reader_of(source)
-    assert found.name == reader
+    assert reader_of(source).name == reader
 
 
 def given(body, name="samples_t_2024-05-31T14-00-00.json"):
@@ -141,10 +126,8 @@ def annotated(*made):
 def test_of_annotations_without_a_score_and_older_ones_of_an_annotator_the_number_is_told():
     table, rated = annotated((1, 9, 2), (1, 8, 4), (2, 9, 0))
     assert [(row.rater, row.score) for row in rated] == [("label-studio.1", "2")]
-    assert table.left_out == {
-        "older annotations of the same annotator": 1,
-        "annotations without a score": 1,
-    }
+    left = ("older annotations of the same annotator", "annotations without a score")
+    assert table.left_out == dict.fromkeys(left, 1)
 
 
 def test_annotations_of_nobody_are_never_taken_for_one_annotators():

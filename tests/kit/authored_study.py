@@ -93,7 +93,6 @@ def responses() -> Iterator[dict[str, str]]:
 
 
 def write_csv(path: Path, rows: list[dict[str, str]]) -> Path:
-    """Write rows with the columns of the first."""
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.DictWriter(file, rows[0].keys())
         lines.writeheader()

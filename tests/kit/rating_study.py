@@ -103,7 +103,6 @@ def as_pairs(engine: Engine, rows: Sequence[ResponseRow], scale: Rubric) -> Sequ
 
 
 def comparing(*criteria: str) -> Rubric:
-    """Return a rubric of pairs with these criteria."""
     shipped = read_rubric("preference")
     named = [shipped.criterion[0].model_copy(update={"name": name}) for name in criteria]
     return shipped.model_copy(update={"criterion": tuple(named)})
@@ -138,7 +137,6 @@ def in_browser(cookie: str, address: str) -> Any:
 
 
 def message(code: str, seq: int = 1, **other: object) -> dict[str, object]:
-    """Return a message as the form sends it."""
     entered = {"scores": FULL, "comment": "", "seconds": 3, "submit": False}
     return {"code": code, "seq": seq, "attempt": 0, "by": "page1"} | entered | other
 
@@ -175,10 +173,8 @@ def items(count: int, models: int = 3, benchmarks: int = 1) -> list[Item]:
 
 
 def names(count: int) -> list[str]:
-    """Return the names of so many clinicians."""
     return [f"dr_{chr(97 + n)}" for n in range(count)]
 
 
 def spread(values: Sequence[int]) -> int:
-    """Return how far apart the largest and the smallest value are."""
     return max(values, default=0) - min(values, default=0)

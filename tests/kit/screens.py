@@ -179,7 +179,6 @@ def keep(page: Page, text: str) -> None:
 
 
 def start(page: Page) -> None:
-    """Set a cap and run."""
     page.get_by_label("Cap, US dollars").fill("5")
     page.get_by_label("Cap, US dollars").press("Enter")
     wait_run(page)
@@ -216,7 +215,6 @@ def opened(page: Page, server: Server, path: str) -> None:
 
 
 def settle(page: Page, patience_ms: float = 4 * PATIENCE_MS) -> None:
-    """Wait until nothing more is drawn."""
     page.locator(DRAWING).wait_for(state="detached", timeout=patience_ms)
 
 

@@ -48,7 +48,6 @@ def import_small(engine: Engine, folder: Path) -> None:
 
 
 def import_file(engine: Engine, path: Path) -> None:
-    """Import a file of responses on the generic rubric."""
     import_responses(engine, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
 
 
@@ -58,7 +57,6 @@ CLINICIANS = ("dr-a", "dr-b", "dr-c")
 
 
 def table_rows(scores, reps=20):
-    """Return the rows of the agreement table."""
     return agreement_rows(scores, AnalysisOptions(reps=reps))
 
 

@@ -48,12 +48,10 @@ def rows() -> list[Row]:
 
 
 def csv_text(table: Iterable[Row], delimiter: str = ",") -> str:
-    """Return rows as CSV."""
     return pd.DataFrame(list(table)).to_csv(index=False, sep=delimiter, lineterminator="\n")
 
 
 def lines(values: Iterable[Any]) -> str:
-    """Return values as JSON Lines."""
     return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
 
 
