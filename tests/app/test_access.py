@@ -23,8 +23,7 @@ from data.database import open_study
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
 from data.person import OPERATOR
 from data.schema import Access, Role
-from data.study import access
-from data.study import people as study_people
+from data.study import access, people
 from data.study.access import Way, enter
 from data.study.verify import acts, verify
 
@@ -33,11 +32,11 @@ ONCE = Way(once=True, days=14)
 
 
 def added(engine, name, way=Way(), role=Role.CLINICIAN):  # noqa: B008 frozen
-    return study_people.add_people(OPERATOR, engine, [name], role, None, way)[0].code
+    return people.add_people(OPERATOR, engine, [name], role, None, way)[0].code
 
 
 def entered(engine, code):
-    found = study_people.check_code(engine, code).person
+    found = people.check_code(engine, code).person
     assert found is not None
     return found
 
@@ -52,10 +51,10 @@ def test_only_hashes_of_codes_are_stored(engine):
 def test_a_link_lets_one_in_once_and_gives_a_code_to_come_back(engine):
     link = added(engine, "dr-a", ONCE)
     code = enter(engine, entered(engine, link)).code
-    assert study_people.check_code(engine, link).outcome == study_people.CodeOutcome.USED
+    assert people.check_code(engine, link).outcome == people.CodeOutcome.USED
     assert (
-        study_people.check_code(engine, link[:-1] + "2X"[link[-1] == "2"]).outcome
-        == study_people.CodeOutcome.WRONG
+        people.check_code(engine, link[:-1] + "2X"[link[-1] == "2"]).outcome
+        == people.CodeOutcome.WRONG
     )
     assert entered(engine, code).name == "dr-a"
     assert enter(engine, entered(engine, code)).code == ""
@@ -87,7 +86,7 @@ def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine):
             one = session.get_one(Access, lookup)
             one.expires = one.created - timedelta(days=1)
             session.add(one)
-    assert study_people.check_code(engine, late).outcome == study_people.CodeOutcome.EXPIRED
+    assert people.check_code(engine, late).outcome == people.CodeOutcome.EXPIRED
     assert sessions.owner(engine, token) == person
 
 
@@ -95,22 +94,22 @@ def test_a_new_code_ends_the_old_one_and_its_sessions(engine):
     old = added(engine, "dr-a")
     token = sessions.issue(engine, entered(engine, old))
     assert sessions.owner(engine, token) is not None
-    new = study_people.renew_access(OPERATOR, engine, "dr-a").code
+    new = people.renew_access(OPERATOR, engine, "dr-a").code
     assert sessions.owner(engine, token) is None
-    assert study_people.check_code(engine, old).outcome == study_people.CodeOutcome.WRONG
+    assert people.check_code(engine, old).outcome == people.CodeOutcome.WRONG
     assert entered(engine, new).name == "dr-a"
 
 
 def test_who_is_shut_out_stays_out_until_renewed(engine):
     code = added(engine, "dr-a")
     token = sessions.issue(engine, entered(engine, code))
-    assert study_people.end_access(OPERATOR, engine, "dr-a")
-    assert not study_people.end_access(OPERATOR, engine, "dr-a")
+    assert people.end_access(OPERATOR, engine, "dr-a")
+    assert not people.end_access(OPERATOR, engine, "dr-a")
     assert sessions.owner(engine, token) is None
-    assert study_people.check_code(engine, code).person is None
-    assert study_people.invite(engine, ["dr-a"]) == []
-    assert [one.way for one in study_people.people(OPERATOR, engine)] == ["ended"]
-    assert entered(engine, study_people.renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"
+    assert people.check_code(engine, code).person is None
+    assert people.invite(engine, ["dr-a"]) == []
+    assert [one.way for one in people.people(OPERATOR, engine)] == ["ended"]
+    assert entered(engine, people.renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"
 
 
 def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine):
@@ -202,7 +201,7 @@ def test_who_holds_a_network_is_one_guesser(one, other, same):
 
 
 def test_what_cannot_be_added_is_refused_and_nobody_is(engine):
-    study_people.add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, "Boss@Ward.Example")
+    people.add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, "Boss@Ward.Example")
     for error, names, email in (
         (Conflict, ["new", "boss"], None),
         (BadInput, ["new", "new"], None),
@@ -213,16 +212,16 @@ def test_what_cannot_be_added_is_refused_and_nobody_is(engine):
         (BadInput, [" "], None),
     ):
         with pytest.raises(error):
-            study_people.add_people(OPERATOR, engine, names, Role.CLINICIAN, email)
+            people.add_people(OPERATOR, engine, names, Role.CLINICIAN, email)
     with pytest.raises(BadInput):
-        study_people.invite(engine, ["boss"])
+        people.invite(engine, ["boss"])
     with pytest.raises(Unknown):
-        study_people.renew_access(OPERATOR, engine, "nobody")
-    assert [one.name for one in study_people.people(OPERATOR, engine)] == ["boss"]
-    boss = study_people.person_by_email(engine, "BOSS@ward.example")
+        people.renew_access(OPERATOR, engine, "nobody")
+    assert [one.name for one in people.people(OPERATOR, engine)] == ["boss"]
+    boss = people.person_by_email(engine, "BOSS@ward.example")
     assert boss is not None
     with pytest.raises(BadInput, match="cannot shut yourself out"):
-        study_people.end_access(boss, engine, "boss")
+        people.end_access(boss, engine, "boss")
 
 
 def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine):
@@ -230,8 +229,8 @@ def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine):
     person = enter(engine, entered(engine, link)).person
     access.leave(engine, person, "1")
     access.enter_by_email(engine, person)
-    study_people.end_access(OPERATOR, engine, "dr-secretname")
-    study_people.renew_access(OPERATOR, engine, "dr-secretname")
+    people.end_access(OPERATOR, engine, "dr-secretname")
+    people.renew_access(OPERATOR, engine, "dr-secretname")
     kinds = {"person added", "code issued", "signed in", "signed out", "person shut out"}
     found = acts(engine, *(kinds := kinds | {"person let back in"}))
     assert {one.action for one in found} == kinds
@@ -299,7 +298,7 @@ def test_a_session_has_its_websocket_until_it_ends(engine, role):
     assert let_in(engine, asking(cookie))
     assert not let_in(engine, asking(cookie, "wss"))  # not the cookie's name over https
     assert let_in(engine, asking(session_of(engine, somebody, https=True), "wss"))
-    study_people.renew_access(OPERATOR, engine, "somebody")
+    people.renew_access(OPERATOR, engine, "somebody")
     assert not let_in(engine, asking(cookie))
 
 
@@ -309,7 +308,7 @@ def test_while_the_study_is_away_who_signed_in_here_is_let_in_and_nobody_else(en
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
-    monkeypatch.setattr(study_people, "session_state", unreachable)
+    monkeypatch.setattr(people, "session_state", unreachable)
     assert let_in(engine, asking(cookie))
     for forged in (cookie[:-2], "", cookie.partition("=")[0] + "=eyJ.a.b"):
         assert not let_in(engine, asking(forged))

@@ -30,9 +30,8 @@ from medjury.services.importing import Upload
 
 Act = Callable[[Person, Engine], object]
 RESPONSE_FILE = Upload("responses.csv", RESPONSES.encode(), "", "")
-RATING_FILE = Upload(
-    "r.csv", b"response_id,rater,kind,criterion,score\nr11,d,juror,clarity,3\n", "", ""
-)
+RATINGS = b"response_id,rater,kind,criterion,score\nr11,d,juror,clarity,3\n"
+RATING_FILE = Upload("r.csv", RATINGS, "", "")
 TWO = compare.TwoJuries(compare.JurySide(), compare.JurySide())
 ORDER = RunOrder("two", "")
 
