@@ -284,13 +284,7 @@ def medhelm_rows(
         While iterating, at the first row that is wrong. No username is in a message.
     """
     columns_needed(table, jury_mean)
-    known: dict[tuple[str, str, str], set[str]] = {}
-    for name, benchmark, instance, model in responses:
-        for dataset in (benchmark, benchmark.partition(",")[0]):
-            for author in (model, model.rpartition("/")[2]):
-                known.setdefault((plain_name(dataset), instance, plain_name(author)), set()).add(
-                    name
-                )
+    known = _by_place(responses)
     unmatched: list[int] = []
 
     def rows() -> Iterator[tuple[Origin, Cells]]:
@@ -321,6 +315,17 @@ def medhelm_rows(
             )
 
     return table.derived((*REQUIRED, *LONG), rows), unmatched
+
+
+def _by_place(responses: Iterable[tuple[str, str, str, str]]) -> dict[tuple[str, ...], set[str]]:
+    """Return the ids of responses by dataset, instance and model as MedHELM may name them."""
+    known: dict[tuple[str, ...], set[str]] = {}
+    for name, benchmark, instance, model in responses:
+        for dataset in (benchmark, benchmark.partition(",")[0]):
+            for author in (model, model.rpartition("/")[2]):
+                place = (plain_name(dataset), instance, plain_name(author))
+                known.setdefault(place, set()).add(name)
+    return known
 
 
 def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
