@@ -339,7 +339,11 @@ def test_without_a_terminal_a_run_writes_a_line_a_minute(monkeypatch, capsys):
     assert capsys.readouterr().err.split("\n") == ["panel p: 2 of 9 2 rated", ""]
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+def with_a_model(test):
+    """Mark a test that loads a real model: it takes minutes."""
+    return pytest.mark.slow(pytest.mark.timeout(3600)(test))
+
+
 SLOTS, RESPONSES, CRITERIA = 2, 10, 3
 PANEL = """
 name = "small"
@@ -395,10 +399,12 @@ def panel(address, write) -> Path:
     return write("small.toml", PANEL.format(address=address))
 
 
+@with_a_model
 def test_it_tells_its_slots(panel):
     assert slots_of(read_panel(panel).juror[0]) == SLOTS
 
 
+@with_a_model
 def test_the_probe_finds_it_not_fit_to_judge(panel):
     (row,) = panel_probe(read_panel(panel))
     assert (row.status, row.schema) == (Status.OK, "json_schema"), row.reason
@@ -406,6 +412,7 @@ def test_the_probe_finds_it_not_fit_to_judge(panel):
     assert row.pairs.unknown == 0
 
 
+@with_a_model
 def test_a_kill_loses_nothing_and_all_ten_responses_are_read_in_the_end(url, engine, write, panel):
     many(engine, write, RESPONSES)
     first = started(url, panel)
