@@ -28,7 +28,12 @@ def blocks(page: Path, kind: str) -> list[str]:
     return [body for name, body in FENCE.findall(page.read_text("utf-8")) if name == kind]
 
 
-RUN = [page for page in PAGES if blocks(page, "sh")]
+DEAR = ("juries", "rate", "unsafe")  # test_commands.py runs an example of each of their commands
+RUN = [
+    pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in DEAR else [])
+    for page in PAGES
+    if blocks(page, "sh")
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +43,7 @@ def programs(tmp_path_factory) -> Iterator[str]:
         yield os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", RUN)
 def test_each_shell_block_of_a_page_runs(page, demo, programs, tmp_path):
     if page.stem == "tutorial":
         if not DATASETS.is_dir():
@@ -61,8 +66,8 @@ def test_each_shell_block_of_a_page_runs(page, demo, programs, tmp_path):
 
 
 def calls(page: Path) -> Iterator[list[str]]:
-    """Yield the words of each call of medjury in the blocks of a page that are not run."""
-    for block in blocks(page, "console"):
+    """Yield the words of each call of medjury in the blocks of a page."""
+    for block in blocks(page, "console") + blocks(page, "sh"):
         lines = block.replace("\\\n", " ").splitlines()
         for part in (part for line in lines for part in line.split("|")):
             words = [word for word in shlex.split(part, comments=True) if "MEDJURY_DB=" not in word]
@@ -80,7 +85,7 @@ def options(words: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_that_are_not_run_are_ones_that_exist(page):
+def test_commands_of_a_page_are_ones_that_exist(page):
     for words in calls(page):
         named = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert named <= options(words), words

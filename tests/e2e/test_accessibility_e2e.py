@@ -17,7 +17,7 @@ from data.study.settings import describe, lock, set_setting
 
 pytestmark = pytest.mark.e2e
 PHONE, ZOOMED = (390, 844), (683, 384)  # the second is a laptop at 200 %
-LOOKS = ((TABLET, "light"), (ZOOMED, "dark"), (PHONE, "light"), (LAPTOP, "dark"), (LAPTOP, "light"))
+LOOKS = ((TABLET, "light"), (ZOOMED, "dark"), (PHONE, "light"), (LAPTOP, "light"))
 PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 28)"}
 EXPERTS = "response_id,accuracy,completeness,clarity\ntrain-8,4,4,4\ntrain-9,4,4,4\n"
 TOLD = Description(
