@@ -1,5 +1,6 @@
 """Studies for the tests: real databases in a temporary folder, and the real page on them."""
 
+import gc
 import os
 import shutil
 import warnings
@@ -57,6 +58,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("first")
     # The long files begin first, or one worker is left with them when the others have ended.
     items.sort(key=lambda item: not item.path.stem.endswith("_e2e"))
+
+
+def pytest_collection_finish():
+    """Let no garbage collection of the run go over all that was imported and collected."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
