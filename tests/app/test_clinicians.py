@@ -1,9 +1,8 @@
 """Clinicians to whoever steers: haste and straight lines, specialty, open work, and withdrawal."""
 
-import json
-
 import pytest
 from kit.browsers import drawn_page, said
+from kit.commands import json_of
 from kit.rating_study import build, row, rubric, task_of
 from sqlmodel import Session, select
 
@@ -65,14 +64,14 @@ def test_nothing_is_said_of_an_order_that_is_only_that_of_a_file(rated, engine, 
 
 
 def test_calibrate_says_who_was_fast_and_what_hangs_on_them(rated):
-    told = json.loads(rated("analyse", "calibrate", "--json", "-")[1])
+    told = json_of(rated, "analyse", "calibrate")
     fast = {"dr-a": False, "dr-b": False, HASTY: True}
     assert {one["rater"]: one["fast"] for one in told["raters"]} == fast
     words = " ".join(rated("analyse", "calibrate")[1].split())
     assert f"{HASTY}: {N} of {N} ratings came faster" in words
     assert f"{HASTY}: {N} responses in a row got the same scores" in words
     assert f"without {HASTY}" in words
-    without = json.loads(rated("analyse", "calibrate", "--without", HASTY, "--json", "-")[1])
+    without = json_of(rated, "analyse", "calibrate", "--without", HASTY)
     assert HASTY not in {one["rater"] for one in without["raters"]}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kit.commands import json_of
 from kit.studies import model_ratings, model_responses, rated, rated_by_three
 
 from annotate import figures
@@ -36,7 +37,7 @@ def test_pairs_are_the_means_that_bias_is_of(run, tmp_path):
 
 def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(run, engine, tmp_path):
     rated(run, tmp_path)
-    told = json.loads(run("analyse", "calibrate", "--details", "--reps", "2000", "--json", "-")[1])
+    told = json_of(run, "analyse", "calibrate", "--details", "--reps", "2000")
     first, then = figures.agreement(engine, QUESTION), figures.agreement_details(engine, QUESTION)
     assert decision_json(first["decision"]) == told["decision"]
     assert first["jury"] == ("gpt", "llama")
@@ -62,7 +63,7 @@ def by_three(run, tmp_path, engine):
 
 def test_the_screen_shows_what_the_command_says(by_three, run):
     shown = figures.jury_ranking(by_three, RankingQuestion(OPTIONS))
-    body = json.loads(run("analyse", "juries", "--reps", "60", "--json", "-")[1])
+    body = json_of(run, "analyse", "juries", "--reps", "60")
     assert shown["decision"].headline == body["decision"]["headline"]
     assert shown["decision"].kind is DecisionKind.NO_PROTOCOL
     rows = shown["ranking"].groups[0].rows
@@ -72,7 +73,7 @@ def test_the_screen_shows_what_the_command_says(by_three, run):
 def test_two_juries_are_shown_as_the_command_compares_them(by_three, run):
     shown = figures.jury_comparison(by_three, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
     two = ("--compare", "alpha", "--compare", "gamma")
-    body = json.loads(run("analyse", "juries", *two, "--reps", "60", "--json", "-")[1])
+    body = json_of(run, "analyse", "juries", *two, "--reps", "60")
     assert shown["decision"].headline == body["decision"]["headline"]
     (row,) = shown["table"].groups[0].rows
     expected = [f"{body[name]:.3f}" for name in ("icc_a", "icc_b", "difference")]

@@ -1,6 +1,5 @@
 """What the screens that set a study up read and do: files, places, work, and settings."""
 
-import json
 import random
 import tempfile
 from dataclasses import replace
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kit.browsers import RITA, labelled, said
+from kit.commands import json_of
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import RESPONSES
 from kit.study_place import all_rows
@@ -170,7 +170,7 @@ def test_an_end_is_foretold_from_ten_readings_at_the_pace_of_two_weeks(engine):
 def test_the_screen_deals_what_the_command_deals(small_study, run, write):
     names = write("names.txt", "dr-b\ndr-a\ndr-c\n")
     asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
-    told = json.loads(run(*asked, "--plan", "--json", "-")[1])
+    told = json_of(run, *asked, "--plan")
     found = design.deal(OPERATOR, small_study, REQUEST)
     assert (found.load, found.overlap, found.repeats) == (
         *(told["load"], told["overlap"], told["repeats"]),

@@ -112,7 +112,7 @@ def test_quiet_leaves_out_advice_and_the_studys_name_only_where_it_is_asked_for(
 
 def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(run, small_study):
     def told() -> dict[str, Any]:
-        return json.loads(run("status", "--json", "-")[1])
+        return json_of(run, "status")
 
     first = told()
     assert first["next"] == {
@@ -198,7 +198,7 @@ def test_every_example_runs_in_the_order_of_a_study(run, tmp_path, monkeypatch):
     for name in STUDY:
         code, _, err = run(*words_of(name))
         assert (name, code) == (name, 0), err
-    after = json.loads(run("status", "--json", "-")[1])
+    after = json_of(run, "status")
     assert after["record"]["locked"]
     assert after["next"] == {"step": "share", "command": "medjury share export study_files"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.commands import csv_rows
+from kit.commands import csv_rows, json_of
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.study_place import all_rows
 from sqlalchemy import Engine
@@ -161,7 +161,7 @@ def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward, run):
 
 def test_the_command_sets_shows_and_writes_what_clinicians_are_told(ward, run, write):
     assert "clinicians are told nothing of this study" in run("study", "describe")[1]
-    assert json.loads(run("study", "describe", "--json", "-")[1])["description"] is None
+    assert json_of(run, "study", "describe")["description"] is None
     write("consent.md", "I agree.")
     file = write("study.toml", 'title = "Notes"\ncontact = "l@h"\nconsent_file = "consent.md"\n')
     code, out, _ = run("study", "describe", str(file), "--who", "Dr. L")
@@ -169,7 +169,7 @@ def test_the_command_sets_shows_and_writes_what_clinicians_are_told(ward, run, w
     assert "nothing is said of: purpose, responsible, instructions, guideline" in out
     assert "consent given by 0 of 2 clinicians; not yet: dr-a, dr-b" in out
     assert "nothing changed" in run("study", "describe", str(file))[1]
-    told = json.loads(run("study", "describe", "--json", "-")[1])
+    told = json_of(run, "study", "describe")
     present = description(ward)
     assert told["description"]["sha256"] == present.sha256
     assert told["description"]["consent"] == "I agree."

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from kit.commands import command
+from kit.commands import command, json_of
 from kit.studies import MODELS, THREE_JURORS, Run, model_ratings, model_responses, rated_by_three
 from kit.study_place import fill, only_reading
 from sqlalchemy import Engine, event
@@ -181,9 +181,7 @@ def rated(run, engine, write) -> Engine:
 
 
 def figures(run: Run, *arguments: str) -> dict[str, Any]:
-    code, out, err = run("analyse", "models", "--reps", "50", "--json", "-", *arguments)
-    assert code == 0, err
-    return json.loads(out)
+    return json_of(run, "analyse", "models", "--reps", "50", *arguments)
 
 
 def test_an_open_study_stays_blind_unless_somebody_says_why(run, rated):

@@ -182,7 +182,7 @@ def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(ru
     assert (labels["labels"]["macro_f1"], labels["labels"]["labels"]) == (1.0, ["no", "yes"])
     assert stored(url)["exact-match", "r1"] == 0
     assert ("exact-match", "r3") not in stored(url)
-    again = json.loads(run("analyse", "measure", "exact-match", "--json", "-")[1])
+    again = json_of(run, "analyse", "measure", "exact-match")
     assert again["unchanged"] == 2
 
 

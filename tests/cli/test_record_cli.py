@@ -97,7 +97,7 @@ def test_lifting_the_blind_needs_a_reason_and_a_new_file(run, rated, tmp_path):
 def test_settings_are_shown_set_and_checked(run, rated):
     assert "on_request" in run("study", "settings")[1]
     assert run("study", "settings", "reference", "hidden")[0] == 0
-    assert json.loads(run("study", "settings", "--json", "-")[1])["reference"] == "hidden"
+    assert json_of(run, "study", "settings")["reference"] == "hidden"
     for wrong in (["reference", "always"], ["colour", "red"], ["reference"]):
         assert run("study", "settings", *wrong)[0] == 2
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
+from kit.odd_studies import PLAIN, Odd, again, all_notes, known
+from kit.scores import rescored_of
 from kit.studies import content_of
 from kit.study_place import behind_the_record
 from sqlalchemy import text
@@ -151,8 +152,8 @@ def renamed(odd, tail):
 
 
 NAMED = {
-    "flat": Odd(rescored(rescored(PLAIN, "dr0", 4.0), "gpt", 4.0), known(PLAIN)),
-    "at the top": Odd(rescored(PLAIN, "gpt", 5.0, "clarity")),
+    "flat": Odd(rescored_of(rescored_of(PLAIN, "dr0", 4.0), "gpt", 4.0), known(PLAIN)),
+    "at the top": Odd(rescored_of(PLAIN, "gpt", 5.0, "clarity")),
     "repeats": Odd(again(again(PLAIN, "dr0", 7, pass_=1), "gpt", 9, replicate=1)),
     "simulated": Odd(replace(PLAIN, simulated=frozenset(["dr0", "gpt"]))),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kit.commands import json_of
 from kit.exported_panels import RECORD
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import panel_at, written
@@ -133,7 +134,7 @@ def test_a_validated_bundle_holds_all_that_it_rests_on_and_no_name_key_or_text(e
 
 def test_its_figures_are_those_of_calibrate_and_its_folder_is_a_rubric(run, exported, panel):
     asked = ("analyse", "calibrate", "--panel", panel, "--reps", "1000", "--criterion", "clarity")
-    rows = {row["scorer"]: row for row in json.loads(run(*asked, "--json", "-")[1])["rows"]}
+    rows = {row["scorer"]: row for row in json_of(run, *asked)["rows"]}
     mine = [row for row in read(exported)["validation"]["figures"] if row["criterion"] == "clarity"]
     assert len(mine) == len(rows)
     for row in mine:
@@ -143,10 +144,10 @@ def test_its_figures_are_those_of_calibrate_and_its_folder_is_a_rubric(run, expo
 
 
 def test_verify_says_that_the_study_says_the_same_and_notes_no_jury_twice(run, exported):
-    body = json.loads(run("study", "verify", str(exported), "--json", "-")[1])
+    body = json_of(run, "study", "verify", str(exported))
     assert (body["status"], body["findings"]) == ("validated", [])
     assert read(exported)["validation"]["juries_tried"] == 4  # the composite and three criteria
-    told = json.loads(run("study", "verify", "--json", "-")[1])
+    told = json_of(run, "study", "verify")
     assert told["findings"] == []
 
 
@@ -257,9 +258,10 @@ MISSES = ("--critical", "accuracy<=2", "--miss-at-most")
 def test_a_jury_is_validated_where_it_keeps_the_limit_on_misses(run, tmp_path, fixed, kind, method):
     build(tmp_path, run, (), *fixed)
     record = again(run, str(tmp_path / "ward.toml"), tmp_path / "m")
-    checked = json.loads(run("study", "protocol", "check", "--reps", "1000", "--json", "-")[1])
+    asked, is_met = ("study", "protocol", "check", "--reps", "1000"), kind == "non_inferior"
+    checked = json_of(run, *asked, ends=0 if is_met else 1)
     assert checked["decision"]["kind"] == record["decision"]["kind"] == kind
-    assert record["status"] == ("validated" if kind == "non_inferior" else "not validated")
+    assert record["status"] == ("validated" if is_met else "not validated")
     assert record["method"] == method
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from kit.commands import json_of
 from kit.jurors import Do, Script, Seen, Stub, verdict
 from kit.jury_runs import panel_at, written
 from kit.studies import HEAD
@@ -51,13 +52,13 @@ def test_what_is_missing_is_listed_with_its_reason_and_no_text_or_author(run, as
 def test_what_was_rated_later_is_missing_no_more_and_stays_paid(run, ask):
     ask(lambda _: Do("prose"))
     ask(lambda _: Do())
-    body = json.loads(run("jury", "missing", "--json", "-")[1])
+    body = json_of(run, "jury", "missing")
     assert (body["missing"], body["calls"], body["usd_unknown"]) == ([], 12, 12)
 
 
 def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(run, ask):
     code, said, _ = ask(lambda _: Do(), "--max-usd", "0", **PRICED)
-    rows = json.loads(run("jury", "missing", "--json", "-")[1])["missing"]
+    rows = json_of(run, "jury", "missing")["missing"]
     assert (code, len(rows), {one["calls"] for one in rows}) == (1, 4, {0})
     assert {one["reason"] for one in rows} == {"not asked: the next request could pass the cap"}
     assert "the paper's upper bound" not in said

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.commands import json_of
 from kit.jurors import Do, Script, Seen, Stub, openai_body, verdict
 from kit.jury_runs import HASTY, JurorServer, attempts, many, panel_at, ratings, written
 from kit.jury_runs import run as rated
@@ -271,7 +272,7 @@ def test_estimate_and_run_refuse_what_the_budget_does_not_bear(small_study, run,
             assert "budget is $0.01: $0.0000 is spent" in " ".join(said.split())
         assert stub.seen == []
         assert run("study", "settings", "budget", "1")[0] == 0
-        told = json.loads(run("jury", "run", panel, "--json", "-")[1])
+        told = json_of(run, "jury", "run", panel)
     assert told["usd_study"] == pytest.approx(told["usd"]) == 4 * cost(1000, 100)
 
 

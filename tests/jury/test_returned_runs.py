@@ -123,7 +123,7 @@ def test_helms_run_rejoins_and_a_juror_asked_otherwise_is_refused(run, small_stu
     assert [row[:3] for row in rows_of(small_study, RATED)] == [
         ("gpt", name, score) for name, score in sorted(WORSE.items())
     ]
-    again = json.loads(run("study", "import", str(run_folder), "--json", "-")[1])
+    again = json_of(run, "study", "import", str(run_folder))
     assert (again["responses"], again["ratings"], again["failures"]) == (0, 0, 0)
     assert run("study", "import", str(run_folder))[0] == 0
     assert juror_profiles(small_study, ["gpt"]) == {"gpt": profiles()["gpt"]["profile"]}
@@ -243,7 +243,7 @@ def test_inspects_log_rejoins_with_new_responses(run, small_study, tmp_path):
 
 def test_responses_rated_again_get_ratings_at_home_and_nowhere_else(run, small_study, tmp_path):
     log = inspect_log(small_study, tmp_path / "log.json", stored=True)
-    told = json.loads(run("study", "import", str(log), "--json", "-")[1])
+    told = json_of(run, "study", "import", str(log))
     assert (told["responses"], told["responses_unchanged"], told["ratings"]) == (0, 0, 36)
     assert rows_of(small_study, PLACES) == [("visits", "i1", 2), ("visits", "i2", 2)]
     other = f"sqlite:///{tmp_path / 'other.db'}"
@@ -256,7 +256,7 @@ def test_a_response_that_reads_otherwise_now_is_counted_and_not_taken(run, small
     body = json.loads(log.read_text("utf-8"))
     body["samples"][0]["output"]["choices"][0]["message"]["content"] += " More."
     log.write_text(json.dumps(body), encoding="utf-8")
-    told = json.loads(run("study", "import", str(log), "--json", "-")[1])
+    told = json_of(run, "study", "import", str(log))
     assert told["ratings"] == 27
     assert told["logs"][0]["left_out"] == {"a study's own response, which reads otherwise now": 1}
 

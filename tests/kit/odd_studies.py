@@ -19,7 +19,7 @@ from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
 from calibration.values import NAN, AnalysisOptions
 from calibration.verdict import JuryClaim, decisions
-from kit.scores import DOCTORS, FIELDS, JURORS, study, without
+from kit.scores import DOCTORS, FIELDS, JURORS, rescored_of, study, without
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,6 @@ def _with_inner(value: object) -> Iterator[Note]:
             yield from _with_inner(inner)
 
 
-def rescored(scores: Scores, who: str, score: Any, criterion: str | None = None) -> Scores:
-    """Return a study in which somebody's scores are others."""
-    table = scores.ratings.copy()
-    rows = table["rater"] == who
-    rows &= (table["criterion"] == criterion) if criterion else True
-    table.loc[rows, "score"] = score(table.loc[rows, "score"]) if callable(score) else score
-    return replace(scores, ratings=table)
-
-
 def again(scores: Scores, rater: str, responses: int, higher: int = 0, **place: int) -> Scores:
     """Return a study in which a rater has rated its first responses once more, so much higher."""
     once = (scores.ratings["pass_"] == 0) & (scores.ratings["replicate"] == 0)
@@ -173,10 +164,13 @@ def odd_studies() -> dict[str, Odd]:
         "few replicates": Odd(again(PLAIN, "gpt", 2, 1, replicate=1)),
         "replicates between the points": Odd(
             again(
-                rescored(PLAIN, "gpt", lambda own: (own + 0.3).clip(1, 5)), "gpt", 12, replicate=1
+                rescored_of(PLAIN, "gpt", lambda own: (own + 0.3).clip(1, 5)),
+                "gpt",
+                12,
+                replicate=1,
             )
         ),
-        "replicates all alike": Odd(again(rescored(PLAIN, "gpt", 4.0), "gpt", 12, replicate=1)),
+        "replicates all alike": Odd(again(rescored_of(PLAIN, "gpt", 4.0), "gpt", 12, replicate=1)),
         "one instance": Odd(study(n=8, per=8)),
         "two responses": Odd(study(n=2)),
         "few instances": Odd(study(n=9), known(study(n=9))),
@@ -198,7 +192,7 @@ def _clinicians() -> dict[str, Odd]:
             tabled(dr0=[4.0] * 6 + [None] * 18, dr1=[None] * 6 + drawn(0, 18), gpt=drawn(2))
         ),
         "clinicians who turn the order round": Odd(
-            rescored(paired(seen=2), "dr1", lambda own: 6 - own)
+            rescored_of(paired(seen=2), "dr1", lambda own: 6 - own)
         ),
         "a clinician and nobody else": Odd(tabled(dr0=drawn(0), m0=drawn(1))),
         "few who rank against one another": Odd(
@@ -230,7 +224,7 @@ def _jurors() -> dict[str, Odd]:
     lacks = some & (PLAIN.ratings["rater"] == "gpt") & (PLAIN.ratings["criterion"] == "clarity")
     return {
         "flat jurors": Odd(
-            rescored(rescored(rescored(PLAIN, "gpt", 4.0), "claude", 4.0), "llama", 5.0)
+            rescored_of(rescored_of(rescored_of(PLAIN, "gpt", 4.0), "claude", 4.0), "llama", 5.0)
         ),
         "a juror that was silent": Odd(replace(silent, silent=frozenset(["gpt"])), jurors=JURORS),
         "an incomplete juror": Odd(without(PLAIN, lacks), needed=1),

@@ -73,6 +73,17 @@ def rescored(scores, change):
     return replace(scores, ratings=scores.ratings.assign(score=change(scores.ratings)))
 
 
+def rescored_of(scores, who, score, criterion=None):
+    """Return scores in which those of one rater are `score`, or what it makes of them."""
+
+    def change(table):
+        own = table["rater"] == who
+        own &= (table["criterion"] == criterion) if criterion else True
+        return table["score"].mask(own, score(table["score"]) if callable(score) else score)
+
+    return rescored(scores, change)
+
+
 def rows_of(table):
     return {(row.benchmark, row.scorer): row for row in table.itertuples(index=False)}
 

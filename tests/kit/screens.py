@@ -56,16 +56,6 @@ def _fetch(cache: Path) -> None:
         packed.extract("package/axe.min.js", cache, filter="data")
 
 
-def in_both_schemes(page: Page, axe: str) -> list[str]:
-    """Return what is broken on a screen in the dark and in the light."""
-    found = []
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
-        wait_settled(page)
-        found += [f"{scheme} {one}" for one in violations(page, axe)]
-    return found
-
-
 def violations(page: Page, axe: str, tags: Sequence[str] = TAGS) -> list[str]:
     """Return each rule that is broken, and where.
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from kit.composites import SHROUT_FLEISS, by_pingouin
-from kit.scores import DOCTORS, JURORS, note_of, rescored, rows_of, study, without
+from kit.scores import DOCTORS, JURORS, note_of, rescored, rescored_of, rows_of, study, without
 from scipy import stats
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
@@ -519,7 +519,7 @@ def test_a_benchmark_that_is_undefined_says_why_and_the_others_are_not(
 
 
 def test_a_juror_without_variance_is_named_and_not_zero():
-    flat = rescored(study(n=40), lambda t: t["score"].mask(t["rater"] == "gpt", 4.0))
+    flat = rescored_of(study(n=40), "gpt", 4.0)
     rows = tabled(flat)
     juror, jury = rows["aci", "juror:gpt"], rows["aci", "jury"]
     assert math.isnan(juror.icc)

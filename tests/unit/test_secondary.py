@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.scores import CRITERIA, JURORS, lost, note_of, rescored, study
+from kit.scores import CRITERIA, JURORS, lost, note_of, rescored_of, study
 from scipy import stats
 
 from calibration.data_quality import at_points, distribution_rows, missing_rows, share_apart
@@ -58,11 +58,6 @@ def points(row):
     return [getattr(row, name) for name in IN_POINTS]
 
 
-def changed(scores, rater, change):
-    """Return scores in which those of one rater are others."""
-    return rescored(scores, lambda t: t["score"].where(t["rater"] != rater, change(t["score"])))
-
-
 def raw_columns(scores, members):
     """Means of composites by the definition, step by step in pandas."""
     judged = scores.ratings[scores.ratings["kind"] != "metric"]
@@ -84,8 +79,8 @@ def test_a_row_is_what_scipy_finds_in_the_raw_columns(scorer):
 
 
 def test_a_generous_juror_keeps_its_order_and_has_a_bias():
-    scores = changed(study(n=60, seed=5), "gpt", lambda s: 1 + (s - 1) / 2)
-    stricter = changed(scores, "gpt", lambda s: s + 1.5)
+    scores = rescored_of(study(n=60, seed=5), "gpt", lambda s: 1 + (s - 1) / 2)
+    stricter = rescored_of(scores, "gpt", lambda s: s + 1.5)
     before, after = rows(scores)["juror:gpt"], rows(stricter)["juror:gpt"]
     assert after.spearman == pytest.approx(before.spearman)
     assert after.bias == pytest.approx(before.bias + 1.5)
@@ -106,7 +101,7 @@ def test_the_bias_of_responses_that_share_an_instance_has_its_error_between_inst
     scores = study(n=120, per=6, seed=7)
     luck = np.repeat(np.random.default_rng(0).integers(-1, 2, 20), 6)
     place = scores.ratings["response_id"].str.removeprefix("aci-r").astype(int)
-    scores = changed(scores, "gpt", lambda s: (s + luck[place]).clip(1, 5))
+    scores = rescored_of(scores, "gpt", lambda s: (s + luck[place]).clip(1, 5))
     row = rows(scores)["juror:gpt"]
     x, y = raw_columns(scores, ["gpt"])
     naive = stats.ttest_1samp(y - x, 0.0).confidence_interval(0.95)
@@ -123,7 +118,7 @@ def test_one_instance_leaves_the_bias_without_interval():
 
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_a_constant_juror_has_a_bias_and_no_order(method):
-    scores = changed(study(), "gpt", lambda s: 0 * s + 4)
+    scores = rescored_of(study(), "gpt", lambda s: 0 * s + 4)
     row = rows(scores, method=method)["juror:gpt"]
     assert np.isnan(row.spearman)
     assert np.isfinite([row.bias, row.bias_low, row.limits_high]).all()
