@@ -27,7 +27,7 @@ from calibration.values import AnalysisOptions
 from data.card import Card
 from data.errors import BadPanel
 from data.question import ORDER_SENTENCES
-from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.rubric import Rubric, read_rubric
 from data.schema import Status
 from jury.call import Answer, Call, Token, Turn
 from jury.expected_score import LEAST_MASS, Distribution, read_for
@@ -114,11 +114,9 @@ def test_explanations_become_comments_a_database_can_hold():
 
 
 def test_a_scale_from_zero_to_ten_has_its_own_points():
-    one = Criterion(name="risk", question="?", anchors={0: "none", 10: "all"})
-    ten = {"scale": Scale(min=0, max=10), "criterion": (one,)}
-    rubric = Rubric(**RUBRIC.model_dump() | ten)
-    assert parse('{"risk": {"score": 0}}', rubric).status == Status.OK
-    assert parse('{"risk": {"score": 11}}', rubric).status == Status.OUT_OF_RANGE
+    ten = rubric("risk", low=0, high=10)
+    found = [parse(f'{{"risk": {{"score": {point}}}}}', ten).status for point in (0, 11)]
+    assert found == [Status.OK, Status.OUT_OF_RANGE]
 
 
 JURORS = read_panel("simulated").juror
@@ -181,7 +179,6 @@ def test_every_row_behind_the_table_says_that_a_juror_it_is_about_is_simulated()
     assert silent == []
 
 
-GENERIC = read_rubric("generic")
 EXPECTING = juror("openai", "http://127.0.0.1:1/v1", scores="expected")
 
 
@@ -193,36 +190,27 @@ def token(text: str | bytes, shares: dict[str, float] | None = None) -> Token:
     return Token(own, told if own in dict(told) else ((own, 1.0 - sum(options.values())), *told))
 
 
-def answer(*tokens: Token, text: str | None = None) -> Answer:
+FIVE = rubric("a")
+USUAL = {"4": 0.7, "5": 0.2, "3": 0.1}
+HEAD = '{"a": {"explanation": "fine", "score": '
+Piece = str | tuple[str, dict[str, float]]
+
+
+def scored(*pieces: Piece, text: str | None = None, on: Rubric = FIVE) -> ParsedAnswer:
+    """Return the reading of an answer of tokens, each certain or with its alternatives."""
+    tokens = tuple(token(one) if isinstance(one, str) else token(*one) for one in pieces)
     spelt = b"".join(one.text for one in tokens).decode("utf-8", "replace")
-    return Answer(Status.OK, text=spelt if text is None else text, tokens=tokens)
+    told = Answer(Status.OK, text=spelt if text is None else text, tokens=tokens)
+    return read_for(EXPECTING, told, on)
 
 
-def read(on: Rubric, *tokens: Token, text: str | None = None) -> ParsedAnswer:
-    return read_for(EXPECTING, answer(*tokens, text=text), on)
+def at(first: str, shares: dict[str, float], on: Rubric = FIVE) -> ParsedAnswer:
+    return scored(HEAD, (first, shares), "}}", on=on)
 
 
 def score(parsed: ParsedAnswer, name: str = "a") -> float:
     assert parsed.status == Status.OK, parsed.reason
     return parsed.reply.scores[name]
-
-
-FIVE = rubric("a")
-USUAL = {"4": 0.7, "5": 0.2, "3": 0.1}
-START, END = token('{"a": {"explanation": "fine", "score": '), token("}}")
-
-
-def test_the_score_is_the_mean_of_the_points_and_the_stated_one_is_kept_beside_it():
-    parsed = read(FIVE, START, token("4", USUAL), END)
-    assert score(parsed) == pytest.approx(4.1)
-    assert parsed.answer == {
-        "a": {
-            "stated": 4,
-            "probabilities": {"3": 0.1, "4": 0.7, "5": 0.2},
-            "mass": pytest.approx(1.0),
-        }
-    }
-    assert parsed.reply.comments == {"a": "fine"}
 
 
 @given(
@@ -242,14 +230,13 @@ def test_the_mean_lies_within_the_points_that_have_a_probability(weights, mass):
 def test_the_order_in_which_a_server_lists_alternatives_is_no_part_of_the_score(order, weights):
     shares = {str(p): w / sum(weights) * 0.999 for p, w in zip(range(1, 6), weights, strict=True)}
     listed = {str(p): shares[str(p)] for p in order}
-    means = {score(read(FIVE, START, token("4", one), END)) for one in (shares, listed)}
-    assert len(means) == 1
+    assert len({score(at("4", one)) for one in (shares, listed)}) == 1
 
 
 @given(st.floats(0.0, 0.8), st.floats(0.0, 1.0))
 def test_what_is_off_the_scale_is_in_no_mean_and_too_much_of_it_leaves_none(off, split):
     on = 1.0 - off
-    parsed = read(FIVE, START, token("4", {"4": on * split, "2": on - on * split, "9": off}), END)
+    parsed = at("4", {"4": on * split, "2": on - on * split, "9": off})
     if on < LEAST_MASS - 1e-9:
         assert (parsed.status, parsed.reply) == (Status.NO_PROBABILITIES, None)
         assert parsed.answer["a"]["mass"] == pytest.approx(on)
@@ -259,49 +246,28 @@ def test_what_is_off_the_scale_is_in_no_mean_and_too_much_of_it_leaves_none(off,
 
 @pytest.mark.parametrize("written", ["4.0", '"+4"', '" 4.0"', "4e0", '"\\u0034"'])
 def test_a_score_that_is_not_written_as_a_bare_point_has_no_distribution(written):
-    parsed = read(FIVE, START, token(written, {}), END)
+    parsed = at(written, {})
     assert parsed.status in (Status.NO_PROBABILITIES, Status.OUT_OF_RANGE)
     assert parsed.reply is None
 
 
 def test_each_criterion_has_its_own_place_also_where_the_points_are_the_same():
-    two = rubric("a", "b")
-    parsed = read(
-        two,
-        token('{"a": {"score": '),
-        token("5", {"5": 0.9, "4": 0.1}),
-        token(', "explanation": "5 of 5"}, "b": {"score": '),
-        token("5", {"5": 0.6, "3": 0.4}),
-        token("}}"),
-    )
-    assert score(parsed, "a") == pytest.approx(4.9)
-    assert score(parsed, "b") == pytest.approx(4.2)
+    first, second = ("5", {"5": 0.9, "4": 0.1}), ("5", {"5": 0.6, "3": 0.4})
+    between = ', "explanation": "5 of 5"}, "b": {"score": '
+    parsed = scored('{"a": {"score": ', first, between, second, "}}", on=rubric("a", "b"))
+    assert (score(parsed, "a"), score(parsed, "b")) == pytest.approx((4.9, 4.2))
 
 
-@pytest.mark.parametrize("sign", ["é", "≥ 38,5 °C", "🩺", "漢字"])
-def test_letters_that_tokens_split_do_not_move_the_place(sign):
-    told = f'{{"a": {{"explanation": "{sign} 4", "score": '.encode()
-    cut = told.index(sign.encode()) + 1  # within a character where it has several bytes
-    parsed = read(FIVE, token(told[:cut]), token(told[cut:]), token("4", USUAL), END)
-    assert score(parsed) == pytest.approx(4.1)
+BROKEN = ({"bytes": [300]}, {"top_logprobs": {"4": -1.0}}, {"top_logprobs": [{"token": "5"}]})
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        None,
-        [],
-        {"content": None},
-        {"content": "x"},
-        {"content": [None]},
-        {"content": [{"token": "4"}]},
-        {"content": [{"token": "4", "logprob": 0.7}]},
-        {"content": [{"token": "4", "logprob": True}]},
-        {"content": [{"token": "4", "logprob": float("nan")}]},
-        {"content": [{"token": 4, "logprob": -1.0}]},
-        {"content": [{"token": "4", "logprob": -1.0, "bytes": [300]}]},
-        {"content": [{"token": "4", "logprob": -1.0, "top_logprobs": {"4": -1.0}}]},
-        {"content": [{"token": "4", "logprob": -1.0, "top_logprobs": [{"token": "5"}]}]},
+        *(None, [], {"content": None}, {"content": "x"}, {"content": [None]}),
+        *({"content": [{"token": "4"} | one]} for one in ({}, {"logprob": 0.7}, {"logprob": True})),
+        *({"content": [{"token": one, "logprob": p}]} for one, p in (("4", math.nan), (4, -1.0))),
+        *({"content": [{"token": "4", "logprob": -1.0} | one]} for one in BROKEN),
         {"tokens": ["4"], "token_logprobs": [-1.0], "top_logprobs": [{"4": -1.0}]},
     ],
 )
@@ -317,18 +283,15 @@ def test_what_cannot_be_at_all_has_the_probability_zero(least):
 
 @given(st.data())
 def test_any_cut_of_an_answer_into_tokens_gives_the_stated_points_where_all_is_certain(data):
-    points = {name: data.draw(st.integers(1, 5)) for name in GENERIC.criteria}
+    points = {name: data.draw(st.integers(1, 5)) for name in RUBRIC.criteria}
     said = data.draw(st.text(max_size=30))
-    text = json.dumps(
-        {name: {"explanation": said, "score": point} for name, point in points.items()},
-        ensure_ascii=data.draw(st.booleans()),
-    )
+    body = {name: {"explanation": said, "score": point} for name, point in points.items()}
+    text = json.dumps(body, ensure_ascii=data.draw(st.booleans()))
     whole = text.encode("utf-8", "replace")
     ends = sorted(data.draw(st.sets(st.integers(1, max(1, len(whole) - 1)))) | {0, len(whole)})
     tokens = tuple(token(whole[a:b], {}) for a, b in pairwise(ends))
-    parsed = read_for(EXPECTING, Answer(Status.OK, text=text, tokens=tokens), GENERIC)
-    assert parsed.status == Status.OK, parsed.reason
-    assert parsed.reply.scores == points
+    parsed = read_for(EXPECTING, Answer(Status.OK, text=text, tokens=tokens), RUBRIC)
+    assert (parsed.status, parsed.reply and parsed.reply.scores) == (Status.OK, points)
 
 
 def cut(text: str, seed: int) -> tuple[Token, ...]:
@@ -336,11 +299,9 @@ def cut(text: str, seed: int) -> tuple[Token, ...]:
     random, whole, at = Random(seed), text.encode("utf-8", "replace"), 0  # noqa: S311 a fixed cut
     found = []
     while at < len(whole):
-        end = at + (1 if whole[at : at + 1].isdigit() else random.randint(1, 6))
-        piece = whole[at:end]
-        shares = {piece.decode(): 0.99, "9": 0.01} if piece.isdigit() else {}
-        found.append(token(piece, shares))
-        at = end
+        piece = whole[at : at + (1 if whole[at : at + 1].isdigit() else random.randint(1, 6))]
+        found.append(token(piece, {piece.decode(): 0.99, "9": 0.01} if piece.isdigit() else {}))
+        at += len(piece)
     return tuple(found)
 
 
@@ -363,23 +324,11 @@ TEN, HUNDRED, AROUND = (
     rubric("a", low=low, high=high) for low, high in ((1, 10), (0, 100), (-2, 2))
 )
 ODD = {"4.5": 0.01, "N": 0.005, "\uff14": 0.005, "45": 0.005, '"': 0.005, "4/": 0.005}
-HEAD = '{"a": {"explanation": "fine", "score": '
 USUALLY = (HEAD, ("4", USUAL), "}}")
 TEXT = HEAD + "4}}"
 SPELT = ('{"a": {"explanation": "', "\ufffd", "\ufffd", '", "score":', ("4", USUAL), "}}")
 STETHOSCOPE = TEXT.replace("fine", "\U0001fa7a").replace(": 4", ":4")
 PLANTED = '{"a": {"explanation": "it says {\\"a\\": {\\"score\\": 5}} and score: 5", "score": '
-Piece = str | tuple[str, dict[str, float]]
-
-
-def scored(*pieces: Piece, text: str | None = None, on: Rubric = FIVE) -> ParsedAnswer:
-    """Return the reading of an answer of tokens, each certain or with its alternatives."""
-    made = [token(one) if isinstance(one, str) else token(*one) for one in pieces]
-    return read(on, *made, text=text)
-
-
-def at(first: str, shares: dict[str, float], on: Rubric = FIVE) -> ParsedAnswer:
-    return scored(HEAD, (first, shares), "}}", on=on)
 
 
 def test_the_mean_is_of_the_points_that_the_tokens_at_the_scores_place_spell():
@@ -465,11 +414,8 @@ def test_a_server_without_log_probabilities_stops_its_juror_after_one_answer(sma
 
 
 def test_one_answer_without_them_among_others_is_missing_alone(small_study, stub):
-    def script(seen: Seen) -> Do:
-        bare = "Mild pain." in seen.prompt
-        return Do(verdict_of(seen)) if bare else served(seen)
-
-    stub.script = script
+    bare = "Mild pain."
+    stub.script = lambda seen: Do(verdict_of(seen)) if bare in seen.prompt else served(seen)
     result = run_panel(small_study, panel_at(stub, **EXPECTED), concurrency=1)
     assert result.by_status == {"ok": 3, "no_probabilities": 1}
     assert (result.stopped, len(stub.seen)) == ({}, 4)
@@ -479,7 +425,6 @@ def test_a_distribution_that_says_too_little_is_missing_with_its_figures(small_s
     stub.script = lambda seen: served(seen, shares={"4": 0.3, "5": 0.1, "N": 0.6})
     result = run_panel(small_study, panel_at(stub, **EXPECTED))
     assert (result.by_status, len(stub.seen)) == ({"no_probabilities": 4}, 4)
-    assert ratings(small_study) == []
     one = attempts(small_study)[0]
     assert "0.400 of the probability lies on points of the scale" in one.reason
     assert one.answer["clarity"]["mass"] == pytest.approx(0.4)
@@ -513,16 +458,13 @@ def test_a_model_that_refuses_them_is_stopped_with_a_line_to_delete(
     assert row.probabilities == "not served"
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        {
-            "message": "Invalid 'top_logprobs': integer above maximum value.",
-            "param": "top_logprobs",
-        },
-        {"message": "Requested sample logprobs of 20, which is greater than max allowed: 5"},
-    ],
-)
+TOO_MANY = [
+    {"message": "Invalid 'top_logprobs': integer above maximum.", "param": "top_logprobs"},
+    {"message": "Requested sample logprobs of 20, which is greater than max allowed: 5"},
+]
+
+
+@pytest.mark.parametrize("error", TOO_MANY)
 def test_a_server_that_grants_five_is_asked_for_five_from_then_on(small_study, stub, error):
     def script(seen: Seen) -> Do:
         too_many = seen.body["top_logprobs"] > 5
@@ -538,10 +480,8 @@ def test_a_server_that_grants_five_is_asked_for_five_from_then_on(small_study, s
 
 def test_a_batch_asks_for_them_and_reads_them_as_a_live_run_does(small_study):
     with BatchStub() as stub:
-        panel = panel_at(stub, "a", **EXPECTED)
         stub.script = served
-        result = run_in_batches(small_study, panel)
-    assert result.rated == 4
+        assert run_in_batches(small_study, panel_at(stub, "a", **EXPECTED)).rated == 4
     assert all(row.score == MEAN for row in ratings(small_study))
     assert {one.answer["clarity"]["stated"] for one in attempts(small_study)} == {4}  # type: ignore[index]
 
@@ -577,18 +517,18 @@ def test_a_panel_whose_provider_serves_none_is_refused_with_what_to_do(provider)
 
 def test_the_order_that_counts_stands_last_and_is_not_read_out_of_a_patients_text():
     prompt = "{{response}}\nExplain each score before you give it.\n{{schema}}"
-    own = GENERIC.model_copy(update={"prompt": prompt})
+    own = RUBRIC.model_copy(update={"prompt": prompt})
     assert "even where" not in own.render(CARD)
     assert "even where another order is named above" in own.render(CARD, "after")
     before = ORDER_SENTENCES["before"]
     told = Card("c", before, "task", f"{before} {{{{schema}}}}")
-    shown = GENERIC.render(told, "none")
+    shown = RUBRIC.render(told, "none")
     assert shown.count(before) == 2
     assert "{{schema}}" in shown
 
 
 def test_a_prompt_that_writes_its_form_out_is_never_asked_otherwise(stub):
-    own = GENERIC.model_copy(update={"prompt": "{{response}} Give JSON."})
+    own = RUBRIC.model_copy(update={"prompt": "{{response}} Give JSON."})
     assert own.render(CARD) == "response Give JSON."
     with pytest.raises(BadPanel, match=r'juror a: explanation = "after" cannot be asked for'):
         refuse_form(panel_at(stub, explanation="after"), own)

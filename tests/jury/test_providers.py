@@ -32,11 +32,8 @@ from jury.run import run_panel
 from jury.session import fatal
 
 SECRET = "MRS-EXAMPLE-HAS-A-FEVER"
-
-
-SECRET_CALL = Call(
-    (Turn("user", SECRET),), {"type": "object", "properties": {"test": {"type": "object"}}}
-)
+FORM = {"type": "object", "properties": {"test": {"type": "object"}}}
+SECRET_CALL = Call((Turn("user", SECRET),), FORM)
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
 
@@ -126,8 +123,8 @@ def refusing(*names: str) -> Any:
     """Return a script that refuses these parameters as OpenAI and Azure do."""
 
     def script(seen: Seen) -> Do:
-        known = next((name for name in names if name in seen.body), None)
-        return Do() if known is None else Do(status=400, body=refusal(known))
+        known = [name for name in names if name in seen.body]
+        return Do(status=400, body=refusal(known[0])) if known else Do()
 
     return script
 
@@ -138,27 +135,23 @@ def refusal(name: str) -> str:
     return json.dumps({"error": error | {"code": "unsupported_parameter"}})
 
 
-@pytest.mark.parametrize(
-    ("provider", "refused", "sent"),
-    [
-        ("openai", "max_tokens", "max_completion_tokens"),
-        ("azure", "max_completion_tokens", "max_tokens"),
-    ],
-)
-def test_the_name_of_the_limit_is_learnt_and_remembered(provider, refused, sent):
+LIMITS = ("max_tokens", "max_completion_tokens")
+
+
+@pytest.mark.parametrize(("provider", "names"), [("openai", LIMITS), ("azure", LIMITS[::-1])])
+def test_the_name_of_the_limit_is_learnt_and_remembered(provider, names):
+    refused, sent = names
     with Stub(refusing(refused)) as stub:
         found = answers(juror(provider, stub.openai_url, api_key_env="K", max_tokens=77), 3)
-    assert [answer.status for answer in found] == [Status.OK] * 3
-    assert len(stub.seen) == 4
-    assert [seen.body[sent] for seen in stub.seen[1:]] == [77] * 3
-    assert [answer.sent[sent] for answer in found] == [77] * 3
+    assert [(answer.status, answer.sent[sent]) for answer in found] == [(Status.OK, 77)] * 3
+    assert [seen.body.get(sent) for seen in stub.seen] == [None, 77, 77, 77]
 
 
 def test_a_server_that_knows_no_limit_at_all_is_not_asked_without_one():
-    with Stub(refusing("max_tokens", "max_completion_tokens")) as stub:
+    with Stub(refusing(*LIMITS)) as stub:
         found = answers(juror("openai", stub.openai_url), 2)
     assert ([answer.http for answer in found], len(stub.seen)) == ([400, 400], 3)
-    assert all({"max_tokens", "max_completion_tokens"} & seen.body.keys() for seen in stub.seen)
+    assert all({*LIMITS} & seen.body.keys() for seen in stub.seen)
 
 
 FASTAPI = {"detail": [{"type": "extra_forbidden", "loc": ["body", "store"], "msg": "Extra"}]}
@@ -204,6 +197,7 @@ LITERAL = re.compile(r"""["']([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)["']""")
 OF_THE_NETWORK = re.compile(r"(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)")
 HEADERS = ("Authorization", "X-Api-Key", "Api-Key", "X-Added", "OpenAI-Organization")
 PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+OF_OPENAI = ("openai", "gemini")
 ASK = """
 import asyncio, json, sys
 from jury.call import Call, Turn
@@ -248,18 +242,11 @@ def with_keys(stub: Stub) -> list[dict[str, Any]]:
     """Return a juror of each kind that is asked with a key."""
     one = {"name": "j", "model": "m", "family": "f", "api_key_env": "THE_KEY"}
     one |= {"base_url": stub.anthropic_url}
-    bedrock = {"provider": "bedrock", "auth": "key", "region": "eu-central-1"}
-    at_openai = {"base_url": stub.openai_url}
-    kinds: list[dict[str, str]] = [
-        {"provider": "openai"} | at_openai,
-        {"provider": "anthropic"},
-        {"provider": "azure"},
-        {"provider": "azure", "api_version": "1"},
-        {"provider": "foundry"},
-        {"provider": "gemini"} | at_openai,
-        bedrock,
-    ]
-    return [one | kind for kind in kinds]
+    of_openai = [one | {"provider": name, "base_url": stub.openai_url} for name in OF_OPENAI]
+    azure = [one | {"provider": "azure"} | more for more in ({}, {"api_version": "1"})]
+    claude = [one | {"provider": name} for name in ("foundry", "anthropic")]
+    bedrock = one | {"provider": "bedrock", "auth": "key", "region": "eu-central-1"}
+    return [*azure, *claude, bedrock, *of_openai]
 
 
 def answered(jurors: list[dict[str, Any]], variables: dict[str, str]) -> str:
@@ -292,7 +279,7 @@ def test_a_juror_that_signs_in_sends_its_own_credentials_and_no_more(tmp_path):
     ours = "aws_access_key_id = AKID\naws_secret_access_key = secret\n"
     (tmp_path / "config").write_text(f"[profile ward]\n{ours}", "utf-8")
     with Stub() as stub, Stub() as other, TokenServer() as tokens:
-        panel = [one | {"api_key_env": "", "auth": "entra"} for one in with_keys(stub)[2:5]]
+        panel = [one | {"api_key_env": "", "auth": "entra"} for one in with_keys(stub)[:3]]
         place = {"region": "eu-central-1", "base_url": stub.anthropic_url}
         aws = {"provider": "bedrock", "auth": "iam", "profile": "ward"}
         google = {"provider": "vertex", "auth": "google", "project": "ward-7"}
@@ -344,31 +331,19 @@ def set_all(monkeypatch) -> SetAll:
 
 
 AWS, GOOGLE = {"region": "eu-central-1"}, {"region": "us-east5", "project": "p"}
+VERSION = {"api_version": "2025-04-01-preview"}
+BY_VERSION = "/openai/deployments/ours/chat/completions?api-version=2025-04-01-preview"
+BEARER, OURS = {"authorization": "Bearer the-key"}, {"deployment": "ours"}
 
 
 @pytest.mark.parametrize(
     ("provider", "settings", "path", "headers"),
     [
-        (
-            "azure",
-            {"deployment": "ours"},
-            "/openai/v1/chat/completions",
-            {"authorization": "Bearer the-key"},
-        ),
-        (
-            "azure",
-            {"deployment": "ours", "api_version": "2025-04-01-preview"},
-            "/openai/deployments/ours/chat/completions?api-version=2025-04-01-preview",
-            {"api-key": "the-key"},
-        ),
+        ("azure", OURS, "/openai/v1/chat/completions", BEARER),
+        ("azure", OURS | VERSION, BY_VERSION, {"api-key": "the-key"}),
         ("foundry", {}, "/v1/messages", {"x-api-key": "the-key"}),
-        (
-            "bedrock",
-            AWS | {"auth": "key", "model": "claude-x"},
-            "/model/claude-x/invoke",
-            {"authorization": "Bearer the-key"},
-        ),
-        ("gemini", {}, "/chat/completions", {"authorization": "Bearer the-key"}),
+        ("bedrock", AWS | {"auth": "key", "model": "claude-x"}, "/model/claude-x/invoke", BEARER),
+        ("gemini", {}, "/chat/completions", BEARER),
     ],
 )
 def test_each_cloud_is_asked_with_a_key_in_its_own_header(provider, settings, path, headers, stub):
@@ -388,7 +363,7 @@ def test_each_cloud_is_asked_with_a_key_in_its_own_header(provider, settings, pa
     ("provider", "settings", "resource"),
     [
         ("azure", {}, "https://cognitiveservices.azure.com"),
-        ("azure", {"api_version": "2025-04-01-preview"}, "https://cognitiveservices.azure.com"),
+        ("azure", VERSION, "https://cognitiveservices.azure.com"),
         ("foundry", {}, "https://ai.azure.com"),
     ],
 )
@@ -416,9 +391,8 @@ def test_google_is_asked_at_project_and_region_with_its_own_token(tokens, set_al
     found += answers(juror("gemini", stub.openai_url, auth="google", **place), key="none")
     seen, _, gemini = stub.seen
     assert [answer.status for answer in found] == [Status.OK] * 3
-    assert seen.path == (
-        "/v1/projects/ward-7/locations/europe-west1/publishers/anthropic/models/claude-x:rawPredict"
-    )
+    place = "/v1/projects/ward-7/locations/europe-west1/publishers/anthropic"
+    assert seen.path == f"{place}/models/claude-x:rawPredict"
     assert seen.headers["authorization"] == "Bearer token-1"
     assert seen.body["anthropic_version"]
     assert "model" not in seen.body
@@ -431,14 +405,12 @@ def signature(raw: bytes, secret: str) -> str:
     first, *lines = head.decode().split("\r\n")
     method, path, _ = first.split(" ")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-    fields = dict(
-        part.split("=", 1) for part in headers["authorization"].split(" ", 1)[1].split(", ")
-    )
+    parts = headers["authorization"].split(" ", 1)[1].split(", ")
+    fields = dict(part.split("=", 1) for part in parts)
     signed = fields["SignedHeaders"].split(";")
-    quoted = quote(path, safe="/~")
-    told = [f"{name}:{' '.join(headers[name].split())}\n" for name in signed]
-    digest = hashlib.sha256(body).hexdigest()
-    canonical = "\n".join([method, quoted, "", "".join(told), ";".join(signed), digest])
+    told = "".join(f"{name}:{' '.join(headers[name].split())}\n" for name in signed)
+    request = [method, quote(path, safe="/~"), "", told, ";".join(signed)]
+    canonical = "\n".join([*request, hashlib.sha256(body).hexdigest()])
     _, day, region, service, end = fields["Credential"].split("/")
     scope = "/".join([day, region, service, end])
     hashed = hashlib.sha256(canonical.encode()).hexdigest()
@@ -491,13 +463,11 @@ def test_a_named_profile_gives_the_keys_whatever_the_environment_holds_and_anew_
     assert signature(stub.raw[0], "secret").startswith("AKID1/")
     assert stub.seen[0].headers["x-amz-security-token"] == "session"
     assert count.read_text() == "x"
-    expired = {"x-amzn-errortype": "ExpiredTokenException:http://internal.amazon.com/"}
-
-    def script(seen: Seen) -> Do:
-        old = "AKID2/" in seen.headers["authorization"] and seen.number > 3
-        return Do(status=403, headers=expired, body='{"message": "expired"}') if old else Do()
-
-    stub.script = script
+    error = {"x-amzn-errortype": "ExpiredTokenException:http://internal.amazon.com/"}
+    expired = Do(status=403, headers=error, body='{"message": "expired"}')
+    stub.script = lambda seen: (
+        expired if "AKID2/" in seen.headers["authorization"] and seen.number > 3 else Do()
+    )
     assert [answer.status for answer in answers(one, 3, "none")] == [Status.OK] * 3
     assert len(stub.seen) == 3 + 4
 
@@ -508,24 +478,21 @@ def test_a_token_that_a_host_refuses_early_is_fetched_anew(provider, tokens, set
     google = provider in ("vertex", "gemini")
     settings = {"auth": "google"} | GOOGLE if google else {"auth": "entra"}
 
-    def script(seen: Seen) -> Do:
-        old = seen.headers["authorization"] == "Bearer token-1" and seen.number > 0
-        return Do(status=401, body="{}") if old else Do()
-
-    with Stub(script) as stub:
+    with Stub() as stub:
+        old = Do(status=401, body="{}")
+        stub.script = lambda seen: (
+            old if seen.number and seen.headers["authorization"] == "Bearer token-1" else Do()
+        )
         found = answers(juror(provider, stub.anthropic_url, **settings), 3, "none")
     assert [answer.status for answer in found] == [Status.OK] * 3
     assert (len(stub.seen), tokens.given) == (4, 2)
 
 
+UNSIGNED = [("azure", {"auth": "entra"}), ("bedrock", AWS), ("vertex", GOOGLE)]
+
+
 @pytest.mark.parametrize(
-    ("provider", "settings"),
-    [
-        ("azure", {"auth": "entra"}),
-        ("bedrock", AWS),
-        ("bedrock", AWS | {"profile": "nobody"}),
-        ("vertex", GOOGLE),
-    ],
+    ("provider", "settings"), [*UNSIGNED, ("bedrock", AWS | {"profile": "nobody"})]
 )
 def test_without_credentials_nothing_is_sent_and_it_is_said(
     provider, settings, set_all, stub, caplog
@@ -553,10 +520,9 @@ def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(engine, write,
 
     def script(seen: Seen) -> Do:
         token = seen.headers["authorization"]
-        if taken[token] == 40:
-            return Do(status=401, body="{}")
-        taken[token] += 1
-        return Do()
+        is_taken = taken[token] < 40
+        taken[token] += is_taken
+        return Do() if is_taken else Do(status=401, body="{}")
 
     with Stub(script) as stub:
         free = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
