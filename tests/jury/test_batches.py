@@ -4,15 +4,15 @@ import json
 import logging
 from collections import Counter
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from kit.batches import batches, requests, run
 from kit.batches import stub as stub
 from kit.jurors import Do, Stub, juror, verdict
-from kit.jury_runs import attempts, fill, many, panel_at, ratings
+from kit.jury_runs import attempts, fill, many, panel_at, ratings, stored
 from sqlmodel import select
 
-from data.database import reading
 from data.errors import BadPanel, NotAllowed
 from data.schema import Rater, Response, Status
 from data.study.settings import lock, reopen, set_setting
@@ -25,11 +25,13 @@ from jury.cost import batch_price, price
 from jury.panel import Panel
 from jury.run import run_panel
 
-VENDORS = ("openai", "anthropic")
+PATHS = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}
+CREATE = {vendor: ("POST", path) for vendor, path in PATHS.items()}
+LOOK = {vendor: ("GET", f"{path}/") for vendor, path in PATHS.items()}
 PRICED = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
 
 
-@pytest.fixture(params=VENDORS)
+@pytest.fixture(params=PATHS)
 def vendor(request) -> str:
     return request.param
 
@@ -37,6 +39,10 @@ def vendor(request) -> str:
 @pytest.fixture
 def panel(stub, vendor) -> Panel:
     return panel_at(stub, vendor=vendor, **PRICED)
+
+
+def sorted_body(body: dict[str, Any]) -> str:
+    return json.dumps(body, sort_keys=True)
 
 
 def test_a_panel_is_rated_in_one_batch_a_juror_in_whatever_order(small_study, stub, vendor):
@@ -48,15 +54,13 @@ def test_a_panel_is_rated_in_one_batch_a_juror_in_whatever_order(small_study, st
     assert (body["usd_unknown"], body["usd_in_flight"]) == (0, 0.0)
     assert body["other_models"] == {"a": ["a-returned"], "b": ["b-returned"]}
     assert stub.creations() == 2
-    with reading(small_study) as session:
-        texts = {row.id: row.text for row in session.exec(select(Response))}
+    texts = {row.id: row.text for row in stored(small_study, select(Response))}
     for row in ratings(small_study):
         assert row.score == (5 if "Mild pain." in texts[row.response] else 2)
     one = attempts(small_study)[0]
     assert (one.status, one.number, one.tokens_in, one.tokens_out) == (Status.OK, 1, 1000, 100)
-    assert one.price_source == "panel: 2 in, 10 out per million"
-    assert one.returned_model == "a-returned"
-    assert one.request_id
+    told = (one.price_source, one.returned_model, bool(one.request_id))
+    assert told == ("panel: 2 in, 10 out per million", "a-returned", True)
     assert one.sent["batch"].startswith("batch_")
     assert json.loads(one.raw)["clarity"]["explanation"] == "because"
 
@@ -81,22 +85,17 @@ def test_a_batch_that_another_juror_read_more_of_was_cut(engine, write, stub, ve
 
 
 def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(small_study, stub, vendor):
-    settings = {"temperature": 0.0, "effort": "low", "provider": vendor}
+    settings = {"temperature": 0.0, "effort": "low", "vendor": vendor}
     with Stub(lambda _: Do(refusal="No.")) as live:
-        url = live.openai_url if vendor == "openai" else live.anthropic_url
-        run_panel(small_study, panel_at(live, base_url=url, **settings))
-        bodies = sorted(
-            json.dumps(
-                seen.body | {"messages": [{"role": "user", "content": seen.prompt}]}, sort_keys=True
-            )
-            for seen in live.seen  # live, what an instance's requests share is marked for a cache
-        )
-    stub.hold = True
-    stub.fails = {("GET", "/v1/messages/batches/"): [401], ("GET", "/v1/batches/"): [401]}
-    run(small_study, panel_at(stub, vendor=vendor, temperature=0.0, effort="low"))
+        run_panel(small_study, panel_at(live, **settings))
+        # live, what an instance's requests share is marked for a cache
+        turns = [[{"role": "user", "content": seen.prompt}] for seen in live.seen]
+        sent = [seen.body | {"messages": one} for seen, one in zip(live.seen, turns, strict=True)]
+    stub.hold, stub.fails = True, {LOOK[vendor]: [401]}
+    run(small_study, panel_at(stub, **settings))
     (held,) = stub.batches.values()
     inside = [one["body" if vendor == "openai" else "params"] for one in held.requests]
-    assert sorted(json.dumps(one, sort_keys=True) for one in inside) == bodies
+    assert sorted(map(sorted_body, inside)) == sorted(map(sorted_body, sent))
     hashes = {one.request_sha256 for one in attempts(small_study)}
     assert {one.request_sha256 for one in requests(small_study)} == hashes
     ids = {one.custom_id for one in requests(small_study)}  # short, and without any text
@@ -147,11 +146,9 @@ def test_a_batch_refused_as_a_whole_is_told_with_the_providers_code(small_study,
     stub.invalid = "token_limit_exceeded"
     result = run(small_study, panel_at(stub))
     assert result.by_status == {"request_failed": 4}
-    assert result.stopped["a"].endswith(
-        "refused as a whole: token_limit_exceeded (line 1 of its file)"
-    )
-    assert attempts(small_study) == []
-    assert stub.files == {}
+    why = "refused as a whole: token_limit_exceeded (line 1 of its file)"
+    assert result.stopped["a"].endswith(why)
+    assert (attempts(small_study), stub.files) == ([], {})
     stub.invalid = ""
     assert run(small_study, panel_at(stub)).rated == 4
 
@@ -161,9 +158,7 @@ def test_an_endpoint_without_batches_is_told_before_all_else(small_study, stub, 
     stub.fails = {("GET", "/v1/"): [status]}
     with pytest.raises(BadPanel, match=r"this endpoint .* has no batches; run without --batch"):
         run(small_study, panel)
-    assert batches(small_study) == []
-    with reading(small_study) as session:
-        assert session.exec(select(Rater)).first() is None
+    assert batches(small_study) == stored(small_study, select(Rater)) == []
 
 
 @pytest.mark.parametrize(
@@ -190,15 +185,11 @@ def test_nothing_of_a_text_is_logged(small_study, stub, caplog, capsys):
     stub.script = lambda seen: Do(status=400) if "No pain." in seen.prompt else Do("nonsense")
     said: list[str] = []
     with caplog.at_level(logging.DEBUG):
-        for vendor in VENDORS:
+        for vendor in PATHS:
             run(small_study, panel_at(stub, vendor, vendor=vendor), tell=said.append)
     out = capsys.readouterr()
     for text in ("Any fever?", "Mild pain"):
         assert text not in caplog.text + out.out + out.err + " ".join(said)
-
-
-CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages/batches")}
-LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/batches/")}
 
 
 @pytest.mark.parametrize("status", [-1, 0, 500])
@@ -209,10 +200,8 @@ def test_a_submission_without_an_answer_is_looked_for_first(
     first = run(small_study, panel)
     taken = status == -1
     assert first.rated == (4 if taken else 0)
-    assert run(small_study, panel).rated == 4
-    assert stub.creations() == (1 if taken else 2)
-    assert len(attempts(small_study)) == 4
-    assert stub.files == {}
+    assert run(small_study, panel).rated == len(attempts(small_study)) == 4
+    assert (stub.creations(), stub.files) == (1 if taken else 2, {})
 
 
 def test_another_batch_of_the_same_size_leaves_a_doubt_until_it_ends(small_study, stub):
@@ -242,24 +231,22 @@ def test_a_clear_no_to_a_batch_frees_its_requests_and_is_told(small_study, stub,
 
 def test_a_run_that_dies_while_it_collects_stores_every_answer_once(small_study, stub, monkeypatch):
     monkeypatch.setattr(collect, "CHUNK", 1)
-    stored = collect.collect
+    whole = collect.collect
     done: list[str] = []
 
     def dying(*given: object) -> list[str]:
         if len(done) == 2:
             raise RuntimeError("killed")
-        done.extend(stored(*given))
+        done.extend(whole(*given))
         return done[-1:]
 
     monkeypatch.setattr(collect, "collect", dying)
     with pytest.raises(RuntimeError, match="killed"):
         run(small_study, panel_at(stub))
     assert len(attempts(small_study)) == 2
-    monkeypatch.setattr(collect, "collect", stored)
-    result = run(small_study, panel_at(stub))
-    assert (result.rated, stub.creations()) == (4, 1)
-    assert len(attempts(small_study)) == 4
-    assert len(ratings(small_study)) == 4 * 3
+    monkeypatch.setattr(collect, "collect", whole)
+    assert (run(small_study, panel_at(stub)).rated, stub.creations()) == (4, 1)
+    assert (len(attempts(small_study)), len(ratings(small_study))) == (4, 4 * 3)
 
 
 def test_a_batch_unknown_to_this_key_stops_its_juror_and_is_sent_once(
@@ -275,9 +262,7 @@ def test_a_batch_unknown_to_this_key_stops_its_juror_and_is_sent_once(
 
 def test_a_key_that_is_refused_stops_its_juror(small_study, stub, panel):
     stub.fails = {("GET", "/v1/"): [401]}
-    result = run(small_study, panel)
-    assert result.by_status == {"auth": 4}
-    assert stub.creations() == 0
+    assert (run(small_study, panel).by_status, stub.creations()) == ({"auth": 4}, 0)
 
 
 def test_requests_that_the_results_do_not_name_are_asked_for_again(small_study, stub, panel):
@@ -318,11 +303,9 @@ LOW = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("vendor", "client"), [("openai", OpenAIBatches), ("anthropic", AnthropicBatches)]
-)
-def test_batches_stay_within_a_providers_limits(engine, write, stub, monkeypatch, vendor, client):
+def test_batches_stay_within_a_providers_limits(engine, write, stub, monkeypatch, vendor):
     many(engine, write, 10)
+    client = {"openai": OpenAIBatches, "anthropic": AnthropicBatches}[vendor]
     monkeypatch.setattr(client, "limits", BatchLimits(requests=4, bytes=10**6))
     assert run(engine, panel_at(stub, "a", vendor=vendor)).rated == 10
     assert [one.requests for one in batches(engine)] == [4, 4, 2]
@@ -353,8 +336,7 @@ def test_a_listed_price_is_half_in_a_batch_and_full_where_none_is(provider, mode
     url = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
     one = juror(provider, url[provider], model=model)
     full, batch = (ask(one, Usage(1000, 100), DAY) for ask in (price, batch_price))
-    assert full.usd is not None
-    assert batch.usd == pytest.approx(share * full.usd)
+    assert batch.usd == pytest.approx(share * (full.usd or 0.0)) != 0.0
     assert batch.source.startswith(full.source)
     assert batch.source.endswith(source)
 

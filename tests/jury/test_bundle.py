@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,13 +54,13 @@ def rows(n: int = 60) -> tuple[str, str]:
     random = np.random.default_rng(3)
     texts = [HEAD]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
-    raters = [(name, "clinician", 0.9) for name in DOCTORS]
-    raters += [(name, "juror", 0.4) for name in ("gpt", "llama")]
+    raters = [(f"{name},clinician", 0.9) for name in DOCTORS]
+    raters += [("gpt,juror", 0.4), ("llama,juror", 0.4)]
     for i in range(n):
         texts.append(f"i{i // 2},visits,{SECRET},Write.,Word.,r{i},zz-author,Answer {i}.")
-        for name, kind, noise in raters:
+        for who, noise in raters:
             drawn = np.clip(np.round(1 + i % 5 + random.normal(0, noise, 3)), 1, 5)
-            scores.append(f"r{i},{name},{kind},{drawn[0]:g},{drawn[1]:g},{drawn[2]:g}")
+            scores.append(f"r{i},{who},{','.join(f'{one:g}' for one in drawn)}")
     return "\n".join(texts), "\n".join(scores)
 
 
@@ -116,8 +117,7 @@ def again(run: Run, panel: str, out: Path) -> dict:
 def test_a_validated_bundle_holds_all_that_it_rests_on_and_no_name_key_or_text(exported):
     body, generic = read(exported), read_rubric("generic")
     assert Rubric(**body["rubric"]).sha256 == generic.sha256
-    assert body["schema"] == generic.json_schema()
-    assert body["prompt"] == generic.prompt
+    assert (body["schema"], body["prompt"]) == (generic.json_schema(), generic.prompt)
     record = body["validation"]
     assert (record["status"], record["reasons"]) == ("validated", [])
     counts = ("n_responses", "n_instances", "n_clinicians", "clinicians_per_response")
@@ -173,17 +173,20 @@ def test_verify_names_all_that_was_changed(run, exported, write):
 
 
 def test_a_panel_with_other_settings_does_not_borrow_a_validation(exported, engine, write):
-    first = seats_of(read_panel(write("p.toml", PANEL)))
+    def seats(body: str) -> list[dict[str, Any]]:
+        return seats_of(read_panel(write("p.toml", body)))
+
+    first = seats(PANEL)
     profile = {key: value for key, value in first[0].items() if key != "name"}
     with engine.execution_options(writes=True).begin() as connection:
         change = text("UPDATE rater SET profile = :profile WHERE handle = 'gpt'")
         connection.execute(change, {"profile": json.dumps(profile)})
+
     found = rubric_use(engine, read_rubric("generic"))
-    other = seats_of(read_panel(write("o.toml", PANEL.replace("gpt-ward", "gpt-other"))))
+    other = seats(PANEL.replace("gpt-ward", "gpt-other"))
     assert validation_evidence(found, first, ())["changed_jurors"] == []
     assert validation_evidence(found, other, ())["changed_jurors"] == ["gpt"]
-    fake = PANEL.replace('"openai"\nmodel = "gpt', '"simulated"\nmodel = "gpt')
-    simulated = seats_of(read_panel(write("f.toml", fake)))
+    simulated = seats(PANEL.replace('"openai"\nmodel = "gpt', '"simulated"\nmodel = "gpt'))
     assert validation_evidence(found, simulated, ())["simulated_jurors"] == ["gpt"]
     assert validation_evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
 
@@ -222,9 +225,7 @@ def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its
     for fixed in ({"late": ["margin"]}, {"jurors": []}):
         explores = record | {"protocol": record["protocol"] | fixed}
         assert reasons(explores) == ["the verdict does not follow from the figures"]
-    for kind in DecisionKind:
-        if kind.value not in NOT_SHOWN:
-            continue
+    for kind in (one for one in DecisionKind if one.value in NOT_SHOWN):
         assert len(reasons(record | {"decision": {"kind": kind}})) == 1
 
 
@@ -284,11 +285,9 @@ def test_demo_data_never_validates_under_any_name(run, exported, engine, write):
     said = json.loads(RESPONSES.read_text("utf-8").splitlines()[0])
     demo_row(run, write, instance_id="x", response_id="x1", response=said["response"])
     record = read(exported)["validation"]
-    now = rubric_use(engine, read_rubric("generic"))
-    assert now.demo
-    assert reasons(record | {"evidence": record["evidence"] | {"demo": now.demo}}) == [
-        "responses of the demo: they can never validate a jury"
-    ]
+    assert rubric_use(engine, read_rubric("generic")).demo
+    said = reasons(record | {"evidence": record["evidence"] | {"demo": True}})
+    assert said == ["responses of the demo: they can never validate a jury"]
 
 
 def test_a_calculation_of_the_demo_is_known_by_its_case_a_bare_number_is_not(run, engine, write):
@@ -372,26 +371,26 @@ def test_a_locked_study_takes_up_what_a_probe_found(run, small_study, write):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda text: text[: len(text) // 2], "not JSON, or cut short"),
-        (lambda text: "[" * 200_000, "not JSON, or cut short"),
-        (lambda text: "[]", "no bundle of medjury"),
-        (lambda text: '{"version": 2, "status": "success", "eval": {}}', "no bundle of medjury"),
-        (
-            lambda text: text.replace('"format_version": 2', '"format_version": 9'),
-            "another version",
-        ),
-        (lambda text: text.replace('"reps": 2000', '"reps": 1e12'), "reps must be"),
-        (lambda text: text.replace('"seed": 0', '"seed": NaN'), "not JSON"),
-        (lambda text: text.replace('"panel"', '"pannel"'), "panel is missing"),
-        (lambda text: text.replace('"figures"', '"figs"'), "not of a bundle's form"),
-        (lambda text: text.replace('"not validated"', '"great"'), "neither validated nor"),
-        (lambda text: text.replace('"audience": "', '"audience": "\\ud800'), "form"),
-        (lambda text: text.replace('"jurors"', '"people"'), "not of a bundle's form"),
+        (None, "not JSON, or cut short"),
+        ("[" * 200_000, "not JSON, or cut short"),
+        ("[]", "no bundle of medjury"),
+        ('{"version": 2, "status": "success", "eval": {}}', "no bundle of medjury"),
+        (('"format_version": 2', '"format_version": 9'), "another version"),
+        (('"reps": 2000', '"reps": 1e12'), "reps must be"),
+        (('"seed": 0', '"seed": NaN'), "not JSON"),
+        (('"panel"', '"pannel"'), "panel is missing"),
+        (('"figures"', '"figs"'), "not of a bundle's form"),
+        (('"not validated"', '"great"'), "neither validated nor"),
+        (('"audience": "', '"audience": "\\ud800'), "form"),
+        (('"jurors"', '"people"'), "not of a bundle's form"),
     ],
 )
 def test_an_unreadable_bundle_is_one_message_and_two(run, unrated, spoil, words):
     place = unrated / "bundle.json"
-    place.write_text(spoil(place.read_text("utf-8")), encoding="utf-8")
+    whole = place.read_text("utf-8")
+    text = whole.replace(*spoil) if isinstance(spoil, tuple) else spoil or whole[: len(whole) // 2]
+    assert text != whole
+    place.write_text(text, encoding="utf-8")
     code, _, err = run("study", "verify", str(unrated))
     assert (code, words in err) == (2, True), err
     assert "Traceback" not in err

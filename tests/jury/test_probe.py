@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,29 +28,22 @@ from jury.probe import probe
 from jury.session import fatal
 
 
+def no_temperature(seen: Seen) -> Do:
+    return Do(status=400 if "temperature" in seen.body else 200)
+
+
+def cut_off(seen: Seen) -> Do:
+    explains = '"explanation"' in seen.prompt
+    return Do('{"test": {"expl', finish="truncated") if explains else Do('{"test": {"score": 3}}')
+
+
 @pytest.mark.parametrize(
     ("script", "settings", "schema", "temperature", "calls"),
     [
         (lambda _: Do(), {"temperature": 0.0}, "json_schema", "accepted", 1),
         (lambda seen: Do(status=200 if seen.form == "text" else 500), {}, "text", "not set", None),
-        (
-            lambda seen: Do(status=400 if "temperature" in seen.body else 200),
-            {"temperature": 0.0},
-            "json_schema",
-            "refused",
-            None,
-        ),
-        (
-            lambda seen: (
-                Do('{"test": {"expl', finish="truncated")
-                if '"explanation"' in seen.prompt
-                else Do('{"test": {"score": 3}}')
-            ),
-            {},
-            "json_schema",
-            "not set",
-            2,
-        ),
+        (no_temperature, {"temperature": 0.0}, "json_schema", "refused", None),
+        (cut_off, {}, "json_schema", "not set", 2),
         (lambda seen: Do(status=503 if seen.number < 4 else 200), {}, "json_schema", "not set", 5),
     ],
     ids=["answers", "knows no schema", "refuses a temperature", "is cut off", "is busy"],
@@ -72,21 +66,20 @@ ECHO = {"message": "too long: 'temperature 39.5 since Monday'", "param": None}
 
 
 @pytest.mark.parametrize(
-    ("error", "sent", "stops"),
+    ("error", "stops"),
     [
-        (OPENAI, {"temperature": 0.0}, True),
-        ({"message": "`temperature` is not supported by this model"}, {"temperature": 0.0}, True),
-        ({"message": "Unsupported parameter: 'temperature'"}, {"temperature": 0.0}, True),
-        (OPENAI, {}, False),
-        (ECHO, {"temperature": 0.0}, False),
-        ("temperature", {"temperature": 0.0}, False),
-        ({"message": None}, {"temperature": 0.0}, False),
+        (OPENAI, True),
+        ({"message": "`temperature` is not supported by this model"}, True),
+        ({"message": "Unsupported parameter: 'temperature'"}, True),
+        *((error, False) for error in (ECHO, "temperature", {"message": None})),
     ],
 )
-def test_only_an_error_about_a_temperature_that_was_sent_stops_a_juror_for_it(error, sent, stops):
-    text = json.dumps({"error": error})
-    why = fatal(Answer(Status.REQUEST_FAILED, "HTTP 400", text, sent, http=400))
-    assert ("the model refuses temperature = 0" in why) is bool(why) is stops
+def test_only_an_error_about_a_temperature_that_was_sent_stops_a_juror_for_it(error, stops):
+    for sent in ({"temperature": 0.0}, {}):
+        text = json.dumps({"error": error})
+        why = fatal(Answer(Status.REQUEST_FAILED, "HTTP 400", text, sent, http=400))
+        refuses = "the model refuses temperature = 0" in why
+        assert refuses is bool(why) is (stops and bool(sent))
 
 
 @pytest.mark.parametrize(
@@ -149,16 +142,18 @@ def good(seen: Seen, missed: Sequence[AnswerPair] = ()) -> Do:
     return scores_of(seen, **({criterion: 1} if criterion else {}))
 
 
+def in_turn(seen: Seen, points: Iterable[int]) -> Do:
+    return scores_of(seen, **dict(zip(json.loads(verdict(seen)), points, strict=False)))
+
+
 def constant(seen: Seen) -> Do:
     """Give 4/3/5 to everything."""
-    return scores_of(seen, **dict(zip(json.loads(verdict(seen)), (4, 3, 5), strict=False)))
+    return in_turn(seen, (4, 3, 5))
 
 
 def guessing(seed: int) -> Script:
     chooser = np.random.default_rng(seed)
-    return lambda seen: scores_of(
-        seen, **{name: int(chooser.integers(1, 6)) for name in json.loads(verdict(seen))}
-    )
+    return lambda seen: in_turn(seen, chooser.integers(1, 6, 99).tolist())
 
 
 @pytest.mark.parametrize("name", with_pairs())
@@ -193,12 +188,9 @@ def test_a_juror_that_scores_by_length_is_fit_on_no_shipped_rubric(name, longer_
 @pytest.mark.parametrize(
     "do",
     [
-        Do("Both are fine, I would say."),
-        Do(refusal="I cannot judge medical texts."),
+        *(Do("Both are fine, I would say."), Do(refusal="I cannot judge medical texts.")),
         Do(finish="truncated", text='{"accuracy": {"expl'),
-        Do(finish="filtered", text=""),
-        Do(status=400),
-        Do(status=401),
+        *(Do(finish="filtered", text=""), Do(status=400), Do(status=401)),
     ],
 )
 def test_a_juror_whose_answers_cannot_be_read_is_not_known_and_never_fit(do):
@@ -217,28 +209,19 @@ def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown():
         each = [True] * ordered + [None] * unknown + [False] * misordered
         return Fitness("generic", tuple(PairOutcome("x", "d", "c", one) for one in each)).fit
 
-    assert [fit(7, 1, 0), fit(6, 2, 0), fit(6, 1, 1), fit(6, 0, 2), fit(0, 6, 2)] == [
-        *(True, None, None, False, False)
-    ]
+    assert (fit(7, 1, 0), fit(6, 2, 0), fit(6, 1, 1)) == (True, None, None)
+    assert (fit(6, 0, 2), fit(0, 6, 2)) == (False, False)
 
 
-@pytest.mark.parametrize(
-    ("better", "worse", "ordered"),
-    [
-        ((5, 5), (1, 5), True),
-        ((4, 4), (4, 4), False),
-        ((4, 5), (4, 1), False),
-        ((3, 1), (2, 2), False),
-        ((3, 1), (2, 3), False),
-        ((3, 2), (2, 2), True),
-    ],
-)
-def test_a_pair_is_ordered_by_criterion_and_composite_and_ties_are_not(better, worse, ordered):
-    read = [
-        ParsedAnswer(Status.OK, reply=Reply({"accuracy": a, "clarity": b}))
-        for a, b in (better, worse)
-    ]
-    assert compare_pair(GENERIC.pair[0], *read).ordered is ordered
+TIED = [((4, 4), (4, 4)), ((4, 5), (4, 1)), ((3, 1), (2, 2)), ((3, 1), (2, 3))]
+ORDERED = [((5, 5), (1, 5)), ((3, 2), (2, 2))]
+
+
+@pytest.mark.parametrize("given", [*TIED, *ORDERED])
+def test_a_pair_is_ordered_by_criterion_and_composite_and_ties_are_not(given):
+    replies = [Reply({"accuracy": a, "clarity": b}) for a, b in given]
+    read = [ParsedAnswer(Status.OK, reply=one) for one in replies]
+    assert compare_pair(GENERIC.pair[0], *read).ordered is (given in ORDERED)
 
 
 def test_the_pairs_that_are_needed_are_those_of_a_sign_test_at_5_percent():
@@ -304,18 +287,17 @@ def test_simulated_jurors_answer_a_probe_and_are_not_judged():
 
 
 def test_the_pairs_are_of_the_rubric_named_or_the_panels_own_or_generic():
-    simulated = read_panel("simulated")
-    own = simulated.model_copy(update={"rubric": "mimic_rrs"})
-    unknown = simulated.model_copy(update={"rubric": "ours"})
-    assert pairs_for(simulated).rubric.name == "generic"
-    assert pairs_for(own).rubric.name == "mimic_rrs"
-    assert pairs_for(own, "med_dialog").rubric.name == "med_dialog"
-    assert pairs_for(unknown).rubric.name == "generic"
+    for own, named, found in (
+        *((None, None, "generic"), ("ours", None, "generic"), ("mimic_rrs", None, "mimic_rrs")),
+        ("mimic_rrs", "med_dialog", "med_dialog"),
+    ):
+        panel = read_panel("simulated").model_copy(update={"rubric": own})
+        assert pairs_for(panel, named).rubric.name == found
 
 
 def own_rubric(folder: Path, pairs: str | None) -> Path:
     for name in ("rubric.toml", "prompt.txt"):
-        (folder / name).write_text((folder_of("generic") / name).read_text("utf-8"), "utf-8")
+        shutil.copy(folder_of("generic") / name, folder)
     if pairs is not None:
         (folder / "pairs.toml").write_text(pairs, "utf-8")
     return folder
@@ -325,9 +307,8 @@ def five(**changed: str) -> str:
     pair = {"danger": "wrong dose", "criterion": "accuracy", "context": "Aged 40."}
     pair |= {"task": "Advise.", "good": "Take 1 g."} | changed
     lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in pair.items())
-    return "\n".join(
-        f'[[pair]]\nname = "p{number}"\n{lines}\nwrong = [["1 g", "9 g"]]' for number in range(5)
-    )
+    whole = f'[[pair]]\nname = "p{{}}"\n{lines}\nwrong = [["1 g", "9 g"]]'
+    return "\n".join(whole.replace("{}", f"{number}") for number in range(5))
 
 
 def test_pairs_of_ones_own_stand_beside_ones_own_rubric(tmp_path):
@@ -358,13 +339,13 @@ def test_pairs_that_are_wrong_are_refused_with_what_is_wrong(tmp_path, text, sai
 
 def test_the_command_tells_a_useless_juror_from_a_good_one_by_its_exit_code(run, write, stub):
     words = ("jury", "probe", written(write, panel_at(stub)), "--no-injection")
-    codes = []
-    for script in (good, constant, lambda seen: Do("Fine.") if shown(seen) else Do()):
+    unread = lambda seen: Do("Fine.") if shown(seen) else Do()  # noqa: E731
+    for script, ordered, ends in ((good, 8, 0), (constant, 0, 1), (unread, 0, 1)):
         stub.script = script
         code, said, _ = run(*words)
-        codes.append(code)
-        assert f"on generic {8 if script is good else 0} of 8 pairs ordered, 7 needed" in said
-    assert (codes, run(*words, "--no-pairs")[0]) == ([0, 1, 1], 0)
+        assert code == ends
+        assert f"on generic {ordered} of 8 pairs ordered, 7 needed" in said
+    assert run(*words, "--no-pairs")[0] == 0
 
 
 def test_the_command_writes_every_score_as_json(run, write):
@@ -380,17 +361,11 @@ def test_the_command_writes_every_score_as_json(run, write):
     numbers = ("ordered", "misordered", "not_known", "of", "needed", "chance")
     assert [pairs[name] for name in numbers] == [8, 0, 0, 8, 7, 9 / 256]
     assert (pairs["rubric"], pairs["simulated"]) == ("mimic_rrs", False)
-    assert pairs["pairs"][0] == {
-        "name": "pneumothorax_called_normal",
-        "danger": "red flag dismissed",
-        "criterion": "accuracy",
-        "ordered": True,
-        "good": {"accuracy": 5.0, "completeness": 5.0, "clarity": 5.0},
-        "dangerous": {"accuracy": 1.0, "completeness": 5.0, "clarity": 5.0},
-        "composite_good": 5.0,
-        "composite_dangerous": pytest.approx(11 / 3),
-        "reason": "",
-    }
+    high = {"accuracy": 5.0, "completeness": 5.0, "clarity": 5.0}
+    named = {"name": "pneumothorax_called_normal", "danger": "red flag dismissed", "reason": ""}
+    found = {"criterion": "accuracy", "ordered": True, "good": high, "composite_good": 5.0}
+    found |= {"dangerous": high | {"accuracy": 1.0}, "composite_dangerous": pytest.approx(11 / 3)}
+    assert pairs["pairs"][0] == named | found
     assert other["pairs"]["rubric"] == "aci_bench"
     assert (bare["fit"], bare["pairs"]) == (None, None)
 

