@@ -14,12 +14,11 @@ import pytest
 from kit.exported_panels import RECORD, ROWS, TRICKY, export, panel
 from kit.hostile_answers import HUMAN, KINDS, VARIANTS
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.jury_runs import attempts, ratings, run
+from kit.jury_runs import attempts, ratings, run, stored
 from kit.studies import import_file
 from sqlmodel import select
 
 from data.card import NOT_APPLICABLE, Card
-from data.database import reading
 from data.errors import BadRubric
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
@@ -55,24 +54,17 @@ def read(at, text):
     return next(iter(jury.jurors.values()))._reading(Answer("ok", "", text), []).told()
 print(json.dumps({code}))
 """
-ASK, QUESTION = (
-    "[jury.rate(one).told()['jurors'] for one in told]",
-    "[jury.render(one) for one in told]",
-)
+ASK = "[jury.rate(one).told()['jurors'] for one in told]"
+QUESTION = "[jury.render(one) for one in told]"
 READ = "[read(*one) for one in told['answers']]"
 
 
 def outside(code: str, folder: Path, given: Any, **more: str) -> Any:
     """Return what a Python without any package says; `more` is added to its environment."""
     program = SAYS.replace("{code}", code)
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program, str(folder)],
-        input=json.dumps(given),
-        env=os.environ | more,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    asked = [sys.executable, "-I", "-S", "-c", program, str(folder)]
+    options = {"env": os.environ | more, "capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run(asked, input=json.dumps(given), **options)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
@@ -94,9 +86,7 @@ def folder(tmp_path) -> Path:
 def test_hostile_answers_are_read_as_a_run_reads_them(folder):
     rubrics = list({id(one.rubric): one.rubric for one in VARIANTS}.values())
     makers = [one.make for one in KINDS] + list(HUMAN.values())
-    answers = [
-        (rubrics.index(variant.rubric), make(variant)) for make in makers for variant in VARIANTS
-    ]
+    answers = [(rubrics.index(one.rubric), make(one)) for make in makers for one in VARIANTS]
     assert len(answers) > 2500
     forms = [form_of(one) for one in rubrics]
     found = outside(READ, folder, {"forms": forms, "answers": answers})
@@ -127,6 +117,12 @@ CARDS = [
 ]
 
 
+LINES = "".join(
+    json.dumps({"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}) + "\n"
+    for at, one in enumerate(CARDS)
+)
+
+
 def stubborn(seen: Seen) -> Do:
     """Rate amber at the second ask, birch never, coral in an answer that is cut off, delta at once."""
     first = len(seen.body["messages"]) == 1
@@ -139,11 +135,7 @@ def stubborn(seen: Seen) -> Do:
 
 
 def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(engine, write, tmp_path):
-    rows = [
-        {"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}
-        for at, one in enumerate(CARDS)
-    ]
-    import_file(engine, write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in rows)))
+    import_file(engine, write("notes.jsonl", LINES))
     with Stub(stubborn) as stub:
         run(engine, panel(stub))
         ours, stub.raw = sorted(stub.raw), []
@@ -155,9 +147,8 @@ def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(engine, write
         bodies.append(sorted((head.split()[1], body) for head, _, body in parts))
     assert sum(b'"assistant"' in body for _, body in bodies[0]) == 4
     assert bodies[1] == bodies[0]
-    with reading(engine) as session:
-        names = {one.id: one.handle for one in session.exec(select(Rater))}
-        notes = {one.id: one.text.split()[1] for one in session.exec(select(Response))}
+    names = {one.id: one.handle for one in stored(engine, select(Rater))}
+    notes = {one.id: one.text.split()[1] for one in stored(engine, select(Response))}
     scores: dict[tuple[str, str], dict[str, float]] = {}
     for one in ratings(engine):
         key = (notes[one.response], names[one.rater])
@@ -180,19 +171,16 @@ def test_a_host_that_read_a_part_of_the_prompt_gives_no_verdict_as_in_a_run(tmp_
     assert found["one"]["reason"] == why_cut(read_rubric("generic").render(Card("", **long)), 600)
 
 
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({}, "the environment variable ODD_KEY is not set"),
-        ({"ODD_KEY": "a\nsecret"}, "what ODD_KEY holds is no key"),
-    ],
-)
-def test_a_key_that_is_not_there_is_named_not_told_and_nothing_sent(tmp_path, stub, given, reason):
+def test_a_key_that_is_not_there_is_named_not_told_and_nothing_sent(tmp_path, stub):
     told = panel(stub).model_dump(by_alias=True)
     told["juror"][0]["api_key_env"] = "ODD_KEY"
-    (found,) = rated_by(Panel.model_validate(told), tmp_path, CARDS[:1], **given)
+    for given, reason in (
+        ({}, "the environment variable ODD_KEY is not set"),
+        ({"ODD_KEY": "a\nsecret"}, "what ODD_KEY holds is no key"),
+    ):
+        (found,) = rated_by(Panel.model_validate(told), tmp_path, CARDS[:1], **given)
+        assert (found["one"]["status"], found["one"]["reason"]) == ("auth", reason)
     assert {one.model for one in stub.seen} == {"m-two"}
-    assert (found["one"]["status"], found["one"]["reason"]) == ("auth", reason)
 
 
 def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path):
@@ -227,9 +215,10 @@ BODIES = (
 )
 
 
-@pytest.mark.parametrize(
-    "http", [200, 307, 400, 401, 402, 403, 408, 413, 422, 429, 500, 503, 504, 529]
-)
+CODES = (200, 307, 400, 401, 402, 403, 408, 413, 422, 429, 500, 503, 504, 529)
+
+
+@pytest.mark.parametrize("http", CODES)
 def test_replies_of_servers_are_taken_as_a_run_takes_them(http, folder):
     heads = ({}, {"retry-after": "3"}, {"retry-after-ms": "1500"}, {"retry-after": "-1"})
     jurors = {juror.is_chat: juror for juror in Jury(folder / SETTINGS_FILE).jurors.values()}
@@ -266,22 +255,19 @@ def test_a_busy_server_is_asked_again_and_without_what_it_does_not_know(tmp_path
         sent = [seen for seen in stub.seen if seen.model == "m-one"]
     assert {one["status"] for jury in found for one in jury.values()} == {"ok"}
     names = [[key for key in seen.body if key.startswith(("max", "store"))] for seen in sent]
-    assert ["max_tokens", "store"] in names
-    assert ["max_completion_tokens", "store"] in names
+    for limit in ("max_tokens", "max_completion_tokens"):
+        assert [limit, "store"] in names
     assert names[-1] == ["max_completion_tokens"]
     assert (sent[0].form, sent[-1].form) == ("json_schema", "text")
 
 
 def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path):
     jurors, rubric = read_panel("current"), read_rubric("generic")
-    told = json.loads(
-        engine_of(Export(rubric, jurors, ROWS, RECORD, "f" * 64))["medjury_jury.json"]
-    )
+    told = json.loads(engine_of(Export(rubric, jurors, ROWS, RECORD, "f" * 64))[SETTINGS_FILE])
     assert (told["origin"]["study"], told["origin"]["rubric_sha256"]) == ("f" * 64, rubric.sha256)
     assert Rubric(**told["rubric"]).sha256 == rubric.sha256
-    assert {one["name"]: one["profile"] for one in told["jurors"]} == {
-        one.name: one.profile() for one in jurors.juror
-    }
+    asked = {one["name"]: one["profile"] for one in told["jurors"]}
+    assert asked == {one.name: one.profile() for one in jurors.juror}
 
 
 SHOWN = Card("c", "Source.", "Write.", "The response.", None, None)
@@ -315,11 +301,8 @@ def test_a_learned_rubric_is_read_back_from_its_files_and_from_an_export(tmp_pat
     rubric = learned()
     write_rubrics(tmp_path / "out", {"learned": rubric})
     assert read_rubric(tmp_path / "out" / "learned") == rubric
-    told = tmp_path / "medjury_jury.json"
-    told.write_text(
-        engine_of(Export(rubric, read_panel("current"), (), RECORD))[told.name], "utf-8"
-    )
-    assert Jury(told).render(asdict(SHOWN)) == rubric.render(SHOWN)
+    write_folder(tmp_path / "x", engine_of(Export(rubric, read_panel("current"), (), RECORD)))
+    assert Jury(tmp_path / "x" / SETTINGS_FILE).render(asdict(SHOWN)) == rubric.render(SHOWN)
 
 
 @pytest.mark.parametrize(
@@ -346,18 +329,12 @@ def pdsqi_verdict(seen: Seen) -> str:
     scores: dict[str, Any] = dict.fromkeys(read_rubric("pdsqi_9").criteria, 4)
     joined = "amber" in seen.prompt
     scores |= {"respectful": 1, "synthesized": 3 if joined else NOT_APPLICABLE}
-    said = {name: {"explanation": "because", "score": one} for name, one in scores.items()}
-    return json.dumps(said)
+    return json.dumps({name: {"explanation": "so", "score": one} for name, one in scores.items()})
 
 
 def test_an_instrument_of_mixed_scales_is_asked_stored_and_exported_alike(engine, write, tmp_path):
-    rows = [
-        {"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}
-        for at, one in enumerate(CARDS)
-    ]
-    file = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
-    pdsqi = read_rubric("pdsqi_9")
-    import_responses(engine, ResponseFile(TableFile(file)), lambda _: pdsqi)
+    pdsqi, file = read_rubric("pdsqi_9"), TableFile(write("notes.jsonl", LINES))
+    import_responses(engine, ResponseFile(file), lambda _: pdsqi)
     with Stub(lambda seen: Do(text=pdsqi_verdict(seen))) as stub:
         result = run(engine, panel(stub))
         write_folder(tmp_path / "out", engine_of(export(panel(stub), "pdsqi_9")))

@@ -14,6 +14,7 @@ from medjury.services.run_words import AGAIN, BY_REASON, BY_STATUS, FORM
 
 Ask = Callable[..., tuple[int, str, str]]
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}
+REFUSED = {"error": {"param": "temperature"}}
 
 
 @pytest.fixture
@@ -27,15 +28,10 @@ def ask(run, small_study, write) -> Ask:
     return asked
 
 
-def leaky(seen: Seen) -> Do:
-    words = "Patient denies fever" if "Patient denies fever" in seen.prompt else 3
-    return Do(verdict(seen, words))
-
-
 def test_what_is_missing_is_listed_with_its_reason_and_no_text_or_author(run, ask):
-    code, out, _ = ask(leaky, **PRICED)
-    assert code == 1
-    assert "missing: a: 1 out_of_range" in out
+    said = "Patient denies fever"
+    code, out, _ = ask(lambda seen: Do(verdict(seen, said if said in seen.prompt else 3)), **PRICED)
+    assert (code, "missing: a: 1 out_of_range" in out) == (1, True)
     code, out, err = run("jury", "missing", "--json", "-")
     body = json.loads(out)
     (row,) = body["missing"]
@@ -70,36 +66,25 @@ def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(run,
         (Do(status=401), BY_STATUS["auth"]),
         (Do(status=429, code="insufficient_quota"), BY_STATUS["quota"]),
         (Do(status=404), BY_REASON["no such model or address"]),
-        (
-            Do(status=400, body='{"error": {"param": "temperature"}}'),
-            BY_REASON["the model refuses"],
-        ),
+        (Do(status=400, body=json.dumps(REFUSED)), BY_REASON["the model refuses"]),
         (Do("prose"), FORM),
         (Do(refusal="No."), BY_STATUS["refused"]),
+        (Do(status=413), AGAIN),
     ],
 )
 def test_the_advice_fits_the_reason(ask, do, said):
     code, out, _ = ask(lambda _: do, temperature=0.0)
-    assert code == 1
-    assert said in out
-    assert AGAIN not in out
+    assert (code, said in out, AGAIN in out) == (1, True, said == AGAIN)
 
 
-def test_a_failure_that_may_pass_is_advised_to_be_asked_again(ask):
-    code, out, _ = ask(lambda _: Do(status=413))
-    assert (code, AGAIN in out) == (1, True)
+WORDS = ('"Mrs Smith"', '"12.03.1950"', '{"a": "fever"}', '"a\nb"')
 
 
-@pytest.mark.parametrize("score", ['"4/5"', "7", "4.5", "true"])
-def test_a_number_in_a_reason_stays(score):
+@pytest.mark.parametrize("score", ['"4/5"', "7", "4.5", "true", *WORDS])
+def test_a_number_in_a_reason_stays_and_words_do_not(score):
     said = f"clarity: score {score} is not a whole number on the scale 1-5"
-    assert without_texts(said) == said
-
-
-@pytest.mark.parametrize("score", ['"Mrs Smith"', '"12.03.1950"', '{"a": "fever"}', '"a\nb"'])
-def test_words_in_a_reason_do_not_stay(score):
-    said = f"clarity: score {score} is not a whole number on the scale 1-5"
-    assert score not in without_texts(said)
+    told = without_texts(said)
+    assert (told == said, score in told) == ((False,) * 2 if score in WORDS else (True,) * 2)
 
 
 @pytest.fixture
@@ -129,24 +114,20 @@ def row_of(out: str, scorer: str) -> dict[str, object]:
 def test_a_juror_without_a_rating_is_named_and_its_panel_has_no_score(run, panel):
     options = ("analyse", "calibrate", "--reps", "20", "--json", "-")
     code, out, err = run(*options)
-    assert code == 0
-    assert "jury: a, b\n" in err
+    assert (code, "jury: a, b\n" in err) == (0, True)
     assert "asked, and gave no rating: c; not in this jury" in err
     assert str(row_of(out, "jury")["note"]).startswith("scored 12 of 12")
-
     for chosen in (("--panel", panel), ("--jurors", "a,b,c")):
         code, out, err = run(*options, *chosen)
-        assert code == 0
-        assert "asked, and gave no rating: c; " in err
+        assert (code, "asked, and gave no rating: c; " in err) == (0, True)
         assert row_of(out, "jury")["icc"] is None
-        assert "scored 0 of 12" in str(row_of(out, "jury")["note"])
-        assert "scored 0 of 12" in str(row_of(out, "juror:c")["note"])
+        for scorer in ("jury", "juror:c"):
+            assert "scored 0 of 12" in str(row_of(out, scorer)["note"])
 
 
 def test_two_of_three_jurors_suffice_where_that_is_asked_for(run, panel):
     words = ("analyse", "calibrate", "--panel", panel, "--min-jurors", "2", "--reps", "20")
     code, out, err = run(*words, "--json", "-", "--details")
     assert (code, "jury: a, b, c" in err) == (0, True)
-    note = str(row_of(out, "jury")["note"])
-    assert "scored 12 of 12" in note
-    assert "mean of at least 2 of 3 jurors" in note
+    for words in ("scored 12 of 12", "mean of at least 2 of 3 jurors"):
+        assert words in str(row_of(out, "jury")["note"])

@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -12,14 +13,13 @@ import pytest
 from kit.batches import BatchStub
 from kit.batches import run as run_batch
 from kit.jurors import Do, Seen, Stub, answers, juror, verdict
-from kit.jury_runs import attempts, fill, panel_at, ratings, run, started, written
+from kit.jury_runs import attempts, fill, panel_at, ratings, run, started, stored, written
 from kit.studies import HEAD, Write, import_file
 from kit.study_place import behind_the_record
 from sqlalchemy import Engine
-from sqlmodel import col, select
+from sqlmodel import select
 
 from data.card import Card
-from data.database import reading
 from data.rubric import Rubric, read_rubric
 from data.rubrics.pairs import with_pairs
 from data.schema import Response, Status
@@ -58,6 +58,11 @@ def contents(stub: Stub) -> list[Any]:
     return [seen.body["messages"][0]["content"] for seen in stub.seen]
 
 
+def in_blocks(**mark: Any) -> list[dict[str, Any]]:
+    shared, own = ({"type": "text", "text": one} for one in (SHARED, "One response."))
+    return [shared | mark, own]
+
+
 def of_instance(seen: Seen) -> str:
     return seen.prompt.partition("<context>\n")[2].partition("\n")[0]
 
@@ -65,16 +70,12 @@ def of_instance(seen: Seen) -> str:
 @pytest.mark.parametrize("name", with_pairs())
 def test_all_responses_of_an_instance_share_all_that_stands_before_the_response(name):
     rubric = read_rubric(name)
-    first, second = (
-        rubric.parts(Card("", "A <response> of old.", "Write.", text, "Gold.", "A point."))
-        for text in ("One.", "Another {{context}}.")
-    )
-    assert first.shared == second.shared
+    card = Card("", "A <response> of old.", "Write.", "One.", "Gold.", "A point.")
+    first = rubric.parts(card)
+    assert first.shared == rubric.parts(replace(card, response="Another {{context}}.")).shared
     assert first.own.startswith("One.\n")
     assert rubric.criteria_text() in first.shared
-    assert first.text == rubric.render(
-        Card("", "A <response> of old.", "Write.", "One.", "Gold.", "A point.")
-    )
+    assert first.text == rubric.render(card)
 
 
 def test_a_prompt_that_begins_with_the_response_shares_nothing():
@@ -92,8 +93,7 @@ def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(engine, write,
         assert first["cache_control"] == EPHEMERAL
         assert first["text"].endswith("<response>\n")
         assert set(second) == {"type", "text"}
-    with reading(engine) as session:
-        texts = {one.id: one.text for one in session.exec(select(Response))}
+    texts = {one.id: one.text for one in stored(engine, select(Response))}
     for row, seen in zip(attempts(engine), stub.seen, strict=True):
         number = texts[row.response].removesuffix(".").rpartition(" ")[2]
         whole = GENERIC.render(Card("", f"Context {number}.", "Write.", texts[row.response]))
@@ -118,11 +118,7 @@ def test_claude_is_marked_alike_at_every_vendor(provider, stub):
     settings = {"region": "eu-west-1", "auth": "key"} if provider == "bedrock" else {}
     one = juror(provider, stub.anthropic_url, api_key_env="K", **settings)
     assert [found.status for found in answers(one, call=MARKED)] == [Status.OK]
-    (content,) = contents(stub)
-    assert content == [
-        {"type": "text", "text": SHARED, "cache_control": EPHEMERAL},
-        {"type": "text", "text": "One response."},
-    ]
+    assert contents(stub) == [in_blocks(cache_control=EPHEMERAL)]
 
 
 UNKNOWN_KEY = {"error": {"message": "Unrecognized request argument supplied: prompt_cache_key"}}
@@ -130,19 +126,15 @@ REFUSALS = [
     {"error": {"message": "messages.0.content.0.cache_control: Extra inputs are not permitted"}},
     {"message": "You invoked an unsupported model or your request did not allow prompt caching."},
     {"detail": [{"type": "extra_forbidden", "loc": ["body", "messages", 0, "cache_control"]}]},
+    UNKNOWN_KEY,
 ]
 
 
-@pytest.mark.parametrize(
-    ("vendor", "mark", "body"),
-    [
-        *(("anthropic", "cache_control", one) for one in REFUSALS),
-        ("azure", "prompt_cache_key", UNKNOWN_KEY),
-    ],
-)
-def test_a_server_that_refuses_the_mark_is_asked_without_it(
-    engine, write, stub, vendor, mark, body
-):
+@pytest.mark.parametrize("body", REFUSALS)
+def test_a_server_that_refuses_the_mark_is_asked_without_it(engine, write, stub, body):
+    azure = ("azure", "prompt_cache_key")
+    vendor, mark = azure if body is UNKNOWN_KEY else ("anthropic", "cache_control")
+
     def is_marked(seen: Seen) -> bool:
         return f'"{mark}"' in json.dumps(seen.body)
 
@@ -208,12 +200,9 @@ def openai_bodies(model: str, call: Call, *refused: str) -> tuple[Answer, list[d
 
 
 def test_openai_models_are_told_where_the_prefix_ends_where_they_bill_what_they_cache():
-    whole = SHARED + "One response."
-    blocks = [
-        {"type": "text", "text": SHARED, "prompt_cache_breakpoint": {"mode": "explicit"}},
-        {"type": "text", "text": "One response."},
-    ]
-    explicit = {"prompt_cache_options": {"mode": "explicit"}}
+    whole, mode = SHARED + "One response.", {"mode": "explicit"}
+    blocks = in_blocks(prompt_cache_breakpoint=mode)
+    explicit = {"prompt_cache_options": mode}
     for model, call, content, options, has_key in (
         ("gpt-5.6", MARKED, blocks, explicit, True),
         ("gpt-5.6", PLAIN, whole, explicit, False),
@@ -227,11 +216,9 @@ def test_openai_models_are_told_where_the_prefix_ends_where_they_bill_what_they_
 
 
 def test_each_name_that_openai_refuses_is_learnt_in_turn_and_the_request_made_again():
-    found, bodies = openai_bodies(
-        "gpt-5.6", MARKED, "prompt_cache_breakpoint", "prompt_cache_key", "store"
-    )
-    assert found.status == Status.OK
-    assert len(bodies) == 4
+    refused = ("prompt_cache_breakpoint", "prompt_cache_key", "store")
+    found, bodies = openai_bodies("gpt-5.6", MARKED, *refused)
+    assert (found.status, len(bodies)) == (Status.OK, 4)
     assert not [name for name in bodies[-1] if name.startswith("prompt_cache") or name == "store"]
     assert "prompt_cache_key" not in found.sent
 
@@ -239,12 +226,11 @@ def test_each_name_that_openai_refuses_is_learnt_in_turn_and_the_request_made_ag
 def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it():
     claude = juror("anthropic", "https://api.anthropic.com", model="claude-sonnet-4-5")
     marked, plain = worst_case_usd(claude, MARKED), worst_case_usd(claude, PLAIN)
-    assert marked is not None
-    assert marked == plain  # a listed model may write by itself: always at its dearest
+    # A listed model may write by itself: always at its dearest.
+    assert None is not marked == plain
     priced = claude.model_copy(update={"usd_per_million_in": 3.0, "usd_per_million_out": 0.0})
     dear, cheap = worst_case_usd(priced, MARKED), worst_case_usd(priced, PLAIN)
-    assert dear is not None
-    assert dear == pytest.approx(1.25 * (cheap or 0.0))
+    assert None is not dear == pytest.approx(1.25 * (cheap or 0.0))
 
 
 def test_no_second_response_of_an_instance_is_sent_before_the_first_has_come(engine, write, stub):
@@ -270,33 +256,26 @@ def test_a_first_that_fails_does_not_keep_the_others_from_being_asked(engine, wr
 
 
 def keys(engine: Engine) -> dict[str, int]:
-    with reading(engine) as session:
-        rows = session.exec(select(Response).order_by(col(Response.id)))
-        return {one.response_id: one.id or 0 for one in rows}
+    return {one.response_id: one.id or 0 for one in stored(engine, select(Response))}
 
 
-def scores(engine: Engine) -> dict[int, list[tuple[str, float, str]]]:
-    found: dict[int, list[tuple[str, float, str]]] = {}
-    for one in ratings(engine):
-        found.setdefault(one.response, []).append((one.criterion, one.score, one.comment))
-    return {response: sorted(rows) for response, rows in found.items()}
-
-
-def numbered(seen: Seen) -> Do:
-    """Answer with another score each time, so that it shows whose verdict it is."""
-    return Do(text=verdict(seen, score=1 + seen.number % 5), seconds=0.02)
+def scores(engine: Engine, response: int) -> list[tuple[str, float, str]]:
+    rows = [one for one in ratings(engine) if one.response == response]
+    return sorted((one.criterion, one.score, one.comment) for one in rows)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_two_responses_of_one_text_are_asked_once_and_rated_alike(engine, write, stub, concurrency):
-    stub.script = numbered
+    # With another score each time, so that it shows whose verdict it is.
+    stub.script = lambda seen: Do(verdict(seen, 1 + seen.number % 5), seconds=0.02)
     fill(engine, write, ("i", "Same."), ("i", "Other."), ("i", "Same."))
     panel = panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0)
     result = run(engine, panel, concurrency=concurrency)
     assert (result.rated, result.calls, result.shared_prompts) == (3, 2, 1)
     assert (len(stub.seen), result.to_json()["shared_prompts"]) == (2, 1)
     own = keys(engine)
-    assert scores(engine)[own["r0"]] == scores(engine)[own["r2"]] != scores(engine)[own["r1"]]
+    first, other, second = (scores(engine, own[name]) for name in ("r0", "r1", "r2"))
+    assert first == second != other
     rows = {(one.response, one.number): one for one in attempts(engine)}
     given, shared = rows[own["r0"], 1], rows[own["r2"], 0]
     assert shared.sent == {"same_prompt_as": given.id}
