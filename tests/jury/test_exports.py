@@ -76,14 +76,11 @@ def expect_the_jurys_question(rubric: Rubric, rows: tuple[ExportRow, ...] = HELM
 INSIDE = "A <a>\n{{context}}\n</a> {x} $5 {{prompt}} {} then $${{reference}}{{{response}}}$.\n"
 
 
+ODD = map(generic, (INSIDE, "{{prompt}}{{context}}: {{response}}", "{{response}}"))
+
+
 @pytest.mark.parametrize(
-    "rubric",
-    [
-        *map(read_rubric, with_pairs()),
-        awkward(),
-        *map(generic, (INSIDE, "{{prompt}}{{context}}: {{response}}", "{{response}}")),
-    ],
-    ids=lambda rubric: rubric.prompt[-20:],
+    "rubric", [*map(read_rubric, with_pairs()), awkward(), *ODD], ids=lambda one: one.prompt[-20:]
 )
 def test_jurors_read_what_the_jury_reads_and_then_the_block_whatever_a_prompt_holds(rubric):
     expect_the_jurys_question(rubric)
@@ -125,10 +122,8 @@ def test_a_reference_that_helm_would_misread_is_refused_and_not_quoted(reference
 def test_helms_table_has_a_row_an_instance_no_empty_cell_and_no_response():
     rows = tuple(ExportRow("v/1", "a", "Write.", None, text) for text in ("A note.", "Mine."))
     found = helm_files(read_rubric("generic"), (*rows, row("bb", "Write.", "4 mg")))
-    assert [reference for _, reference in instances(found)] == [
-        "(no reference is given for this instance)",
-        "4 mg",
-    ]
+    none = "(no reference is given for this instance)"
+    assert [reference for _, reference in instances(found)] == [none, "4 mg"]
     assert not any("Mine." in text for text in found.values())
     columns = '"instance_id","context","prompt","correct_answer"\n'
     assert found["data.csv"].startswith(columns)
@@ -149,7 +144,6 @@ def test_the_benchmark_names_files_and_jurors_that_are_there_and_says_what_was_v
     judges = yaml.safe_load(found["judges.yaml"])["judges"]
     assert [one["name"] for one in judges] == ["gpt", "claude", "llama"]
     assert [one["model_deployment"] for one in judges] == list(known)[1:]
-    found = helm_files(read_rubric("generic"))
     told = json.loads(found["validation.json"])
     assert told["status"] == "not validated"
     assert told["rubric"]["sha256"] == read_rubric("generic").sha256
@@ -167,9 +161,8 @@ def test_jurors_of_like_names_have_a_cache_and_a_key_each():
     jurors = Panel.model_validate({"name": "p", "juror": two})
     found = write_helm(Export(read_rubric("generic"), jurors, HELM_ROWS, RECORD))
     assert list(_named(found, "deployments"))[1:] == ["medjury-a-b/m-1", "medjury-a-b-2/m-1"]
-    assert found["prod_env/credentials.conf"] == (
-        "medjury-a-bApiKey: ${?K}\nmedjury-a-b-2ApiKey: ${?K}\n"
-    )
+    keys = "medjury-a-bApiKey: ${?K}\nmedjury-a-b-2ApiKey: ${?K}\n"
+    assert found["prod_env/credentials.conf"] == keys
 
 
 @pytest.mark.parametrize(
@@ -234,8 +227,8 @@ def test_inspects_samples_are_of_the_texts_and_its_models_without_keys_by_its_ow
     kinds = {name.split("/")[0] for name in named.values()}
     assert kinds == {"openai", "anthropic", "openai-api"}
     ours = inspect_model(juror("openai", "http://127.0.0.1:9/v1", model="org/m"))
-    assert ours["model"] == "openai-api/medjury/org/m"
-    assert ours["base_url"] == "http://127.0.0.1:9/v1"
+    wanted = {"model": "openai-api/medjury/org/m", "base_url": "http://127.0.0.1:9/v1"}
+    assert ours.items() >= wanted.items()
 
 
 def test_an_id_that_would_lead_out_of_inspects_log_is_a_number_there(tmp_path):
@@ -248,25 +241,21 @@ def test_an_id_that_would_lead_out_of_inspects_log_is_a_number_there(tmp_path):
     assert found[-2:] == ["b/i 1.a", f"{found[0]}#2"]
     for one in found:
         path = PurePosixPath(one.replace("\\", "/"))
-        assert one.isprintable()
-        assert not path.is_absolute()
-        assert ".." not in path.parts
-        assert ":" not in one
+        assert (one.isprintable(), path.is_absolute()) == (True, False)
+        assert (".." in path.parts, ":" in one) == (False, False)
 
 
 def test_the_rubric_goes_along_so_that_its_ratings_can_come_back(tmp_path):
     write_folder(tmp_path / "out", write_inspect(export(read_panel("current"), "aci_bench")))
-    found = read_rubric(str(tmp_path / "out" / "rubric"))
-    assert found.sha256 == read_rubric("aci_bench").sha256
+    assert read_rubric(str(tmp_path / "out" / "rubric")) == read_rubric("aci_bench")
 
 
 def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path):
     with Stub(lambda seen: Do(text=verdict(seen, 5 if seen.model == "m-one" else 2))) as stub:
         write_folder(tmp_path / "out", write_promptfoo(export(panel(stub))))
         found = _asserted(tmp_path / "out", {"vars": {"context": "Pain.", "prompt": "Write."}})
-    assert found["namedScores"] == dict.fromkeys(
-        (*read_rubric("generic").criteria, "composite"), 3.5
-    )
+    names = (*read_rubric("generic").criteria, "composite")
+    assert found["namedScores"] == dict.fromkeys(names, 3.5)
     assert (found["score"], found["pass"]) == (0.625, True)
     assert "not validated" in found["reason"]
 
@@ -275,11 +264,8 @@ def test_a_juror_without_a_verdict_leaves_no_score_at_all(tmp_path):
     with Stub(lambda seen: Do(text="seven" if seen.model == "m-two" else verdict(seen))) as stub:
         write_folder(tmp_path / "out", write_promptfoo(export(panel(stub))))
         found = _asserted(tmp_path / "out", {"vars": {}, "config": {"pass_at": 1}})
-    assert found == {
-        "pass": False,
-        "score": 0,
-        "reason": "NOT RATED: two: the answer holds no JSON object",
-    }
+    why = "NOT RATED: two: the answer holds no JSON object"
+    assert found == {"pass": False, "score": 0, "reason": why}
 
 
 def _asserted(folder: Path, context: dict[str, Any]) -> dict[str, Any]:
@@ -300,13 +286,11 @@ def test_the_configuration_names_files_that_are_there_and_no_key():
     assert (check["type"], check["metric"]) == ("python", "jury")
     for named in (check["value"], found["tests"], *found["prompts"]):
         assert named.removeprefix("file://") in files
-    cases = json.loads(files["tests.json"])
+    cases, instances = (json.loads(files[f"{name}.json"]) for name in ("tests", "instances"))
     assert cases == [{"vars": {"medjury_instance": place}} for place in (0, 1)]
-    instances = json.loads(files["instances.json"])
     assert [one["instance_id"] for one in instances] == ["visits/i1", "visits/i2"]
-    assert found["nunjucksFilters"]["medjury_ask"] in files
+    assert {found["nunjucksFilters"]["medjury_ask"], "medjury_jury.py"} <= files.keys()
     assert "not validated" in files["promptfooconfig.yaml"]
-    assert "medjury_jury.py" in files
     told = json.loads(files["medjury_jury.json"])["jurors"][0]
     assert told["api_key_env"] == "OPENAI_API_KEY"
 
@@ -322,14 +306,11 @@ def test_no_word_of_a_study_stands_where_promptfoo_reads_templates_files_or_prog
     assert read_by_promptfoo(*hostile) == read_by_promptfoo(*map(str, range(len(hostile))))
 
 
-WRITERS = (write_helm, write_inspect, write_mlflow, write_promptfoo)
-
-
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", [write_helm, write_inspect, write_mlflow, write_promptfoo])
 def test_an_exports_programs_compile_and_a_jury_that_no_tool_can_ask_is_refused(writer):
-    for name, text in writer(export(read_panel("current"))).items():
-        if name.endswith(".py"):
-            ast.parse(text)
+    files = writer(export(read_panel("current")))
+    for name in (one for one in files if one.endswith(".py")):
+        ast.parse(files[name])
     with pytest.raises(BadInput, match="simulated, and no other tool can ask it"):
         writer(export(read_panel("simulated")))
     with pytest.raises(BadInput, match='claude-vertex is asked at provider "vertex"'):
@@ -339,10 +320,7 @@ def test_an_exports_programs_compile_and_a_jury_that_no_tool_can_ask_is_refused(
 def test_mlflow_gets_its_data_as_it_takes_it():
     files = write_mlflow(export(read_panel("current")))
     data = json.loads(files["data.json"])
-    assert data[0] == {
-        "inputs": {"context": "Chest pain.", "prompt": "Write."},
-        "expectations": {"reference": "Angina."},
-        "outputs": "Note.",
-    }
+    told = {"expectations": {"reference": "Angina."}, "outputs": "Note."}
+    assert data[0] == told | {"inputs": {"context": "Chest pain.", "prompt": "Write."}}
     assert "expectations" not in data[2]
     assert "bundle.md" in files

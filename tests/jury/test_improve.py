@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from kit.jurors import Do, Seen, Stub
-from kit.jury_runs import HASTY, panel_at
+from kit.jury_runs import HASTY, panel_at, stored
 from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, true_gain
 from scipy import stats
 from sqlalchemy import Engine
 from sqlmodel import select
 
 from calibration.learning import LEAST, SHARES, part_gain, split_instances
-from data.database import reading
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR
 from data.schema import Attempt, Purpose
@@ -61,12 +60,11 @@ def proposals(stub: Stub) -> list[Seen]:
 def test_a_planted_misreading_is_found_and_repaired(engine, tmp_path, stub):
     fill(engine, tmp_path, seed=1)
     found = improved(engine, asked(stub))
-    assert found["outcome"] == Outcome.BETTER
     gain = found["parts"]["test"]
+    assert found["outcome"] == Outcome.BETTER
     assert gain["low"] <= true_gain(("a", "b")) <= gain["high"]
     assert any(RULE in line for line in found["diff"])
-    rubric = rubrics_known(engine)[found["rubric"]["sha256"]]
-    assert rubric.criterion[0].guidance == RULE
+    assert rubrics_known(engine)[found["rubric"]["sha256"]].criterion[0].guidance == RULE
     assert verify(engine).findings == ()
 
 
@@ -146,7 +144,8 @@ def test_a_proposer_that_fails_leaves_all_as_it_is_and_its_money_is_told(engine,
         told, unknown = told + body["usd"], unknown + body["usd_unknown"]
         line = f"spent in this run: {body['usd']:.4f} USD"
         assert line in " ".join(err.split()), err
-        rows = [row for row in proposal_rows(engine) if row.improvement == body["id"]]
+        proposed = stored(engine, select(Attempt).where(Attempt.purpose == Purpose.RUBRIC))
+        rows = [row for row in proposed if row.improvement == body["id"]]
         assert len([row for row in rows if row.number]) == asked_for > 0
         assert all(row.reason for row in rows)
         paid = [row.usd for row in rows]
@@ -165,27 +164,16 @@ def test_a_proposer_that_fails_leaves_all_as_it_is_and_its_money_is_told(engine,
     assert verify(engine).findings == ()
 
 
-def proposal_rows(engine: Engine) -> list[Attempt]:
-    with reading(engine) as session:
-        return list(session.exec(select(Attempt).where(Attempt.purpose == Purpose.RUBRIC)).all())
+NONSENSE = ['{"guidance": {"accuracy": "x"}, "anchors": {}, "why": ""}', '{"guidance": 3}']
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I would rather not.",
-        "{}",
-        json.dumps({"guidance": {"accuracy": "x"}, "anchors": {}, "why": ""}),
-        json.dumps({"guidance": 3}),
-    ],
-)
-def test_a_proposer_that_answers_nonsense_changes_nothing(engine, tmp_path, answer):
+@pytest.mark.parametrize("answer", ["I would rather not.", "{}", *NONSENSE])
+def test_a_proposer_that_answers_nonsense_changes_nothing(engine, tmp_path, stub, answer):
     fill(engine, tmp_path, seed=1)
-    with Stub(
-        lambda seen: replace(juror(seen), text=answer) if is_proposal(seen) else juror(seen)
-    ) as stub:
-        found = improved(engine, asked(stub))
-        assert len(proposals(stub)) == 2  # it is asked once more, with the reason
+    told = {"text": answer}
+    stub.script = lambda seen: replace(juror(seen), **(told if is_proposal(seen) else {}))
+    found = improved(engine, asked(stub))
+    assert len(proposals(stub)) == 2  # it is asked once more, with the reason
     assert found["outcome"] == Outcome.NONE_BETTER
     assert found["tried"][0]["reason"]
     assert found["usd"] > 0
@@ -193,26 +181,18 @@ def test_a_proposer_that_answers_nonsense_changes_nothing(engine, tmp_path, answ
     assert verify(engine).findings == ()
 
 
-def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(engine, tmp_path):
+def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(engine, tmp_path, stub):
     fill(engine, tmp_path, seed=1)
-    broken = [True]
-
-    def script(seen: Seen) -> Do:
-        if broken and seen.prompt.startswith(PROPOSAL):
-            return Do(drop=True)
-        return juror(seen)
-
-    with Stub(script) as stub:
-        question = asked(stub)
-        found = improved(engine, question)
-        assert found["outcome"] == Outcome.STOPPED
-        assert "proposed nothing in round 1" in found["stopped"]
-        broken.clear()
-        calls = len(stub.seen)
-        found = improved(engine, question)
-        assert found["outcome"] != Outcome.STOPPED
-        rated_again = [seen for seen in stub.seen[calls:] if RULE not in seen.prompt]
-        test = found["split"]["test"]["responses"]
+    stub.script = lambda seen: Do(drop=True) if is_proposal(seen) else juror(seen)
+    question = asked(stub)
+    found = improved(engine, question)
+    assert found["outcome"] == Outcome.STOPPED
+    assert "proposed nothing in round 1" in found["stopped"]
+    stub.script, calls = juror, len(stub.seen)
+    found = improved(engine, question)
+    assert found["outcome"] != Outcome.STOPPED
+    rated_again = [seen for seen in stub.seen[calls:] if RULE not in seen.prompt]
+    test = found["split"]["test"]["responses"]
     assert len(rated_again) == 1 + 2 * test  # the proposal, and the jury as it is on the test part
     assert len(improvements(engine)) == 1
 

@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 from kit.batches import HASTY as HASTY_BATCH
 from kit.batches import BatchStub, run_batches
-from kit.batches import stub as batch_stub  # noqa: F401 - a fixture
 from kit.jurors import Do, Seen, verdict
 from kit.jury_runs import HASTY, attempts, panel_at, ratings
 from kit.pair_study import bring, rate_all, rows
@@ -32,16 +31,11 @@ def pairs(engine, tmp_path) -> Engine:
 
 
 def is_sound_first(seen: Seen) -> bool:
-    """Tell whether the good note is the one shown first."""
     return seen.prompt.index("Sound note") < seen.prompt.index("Poor note")
 
 
 def fair(seen: Seen) -> Do:
     return Do(verdict(seen, 1 if is_sound_first(seen) else -1))
-
-
-def first(seen: Seen) -> Do:
-    return Do(verdict(seen, 2))
 
 
 def test_a_juror_is_asked_in_both_orders_and_says_the_same_of_the_pair(pairs, stub):
@@ -52,10 +46,8 @@ def test_a_juror_is_asked_in_both_orders_and_says_the_same_of_the_pair(pairs, st
     assert (result.rated, result.missing, result.calls) == (24, 0, 24)
     assert Counter(map(is_sound_first, stub.seen)) == {True: 12, False: 12}
     found = ratings(pairs)
-    assert Counter((one.replicate, one.shown_first) for one in found) == {
-        (0, "first"): 12,
-        (1, "second"): 12,
-    }
+    orders = Counter((one.replicate, one.shown_first) for one in found)
+    assert orders == {(0, "first"): 12, (1, "second"): 12}
     by_pair = Counter((one.response, one.score) for one in found)
     assert set(by_pair.values()) == {2}  # of one sign in both orders
     assert missing_verdicts(pairs) == []
@@ -74,7 +66,7 @@ def test_a_verdict_in_one_order_is_half_and_the_other_is_asked_for(pairs, stub):
 
 
 def test_a_planted_preference_for_the_first_shown_is_named_and_a_fair_juror_has_none(pairs, stub):
-    stub.script = lambda seen: first(seen) if seen.model == "vain" else fair(seen)
+    stub.script = lambda seen: Do(verdict(seen, 2)) if seen.model == "vain" else fair(seen)
     run_panel(pairs, panel_at(stub, "vain", "fair"), patience=HASTY)
     names = ["dr_a", "dr_b"]
     invite(pairs, names)
@@ -104,35 +96,23 @@ def test_a_text_that_praises_itself_stays_a_text(engine, tmp_path, stub):
     assert sorted(map(tuple, noted)) == [("first",), ("second",)]
 
 
-@pytest.mark.parametrize(
-    ("said", "status"),
-    [
-        ('{"overall": {"explanation": "", "score": 3}}', Status.OUT_OF_RANGE),
-        ('{"overall": {"explanation": "", "score": "first"}}', Status.OUT_OF_RANGE),
-        ('{"overall": {"explanation": "", "score": 0.5}}', Status.OUT_OF_RANGE),
-        ("The second one is better: -1", Status.INVALID_JSON),
-    ],
-)
-def test_a_preference_is_read_strictly(engine, tmp_path, stub, said, status):
+@pytest.mark.parametrize("score", ["3", '"first"', "0.5", None])
+def test_a_preference_is_read_strictly(engine, tmp_path, stub, score):
     bring(engine, tmp_path, rows(1))
-    stub.script = lambda _: Do(said)
+    said = f'{{"overall": {{"explanation": "", "score": {score}}}}}'
+    stub.script = lambda _: Do(said if score else "The second one is better: -1")
     result = run_panel(engine, panel_at(stub), patience=HASTY)
-    assert result.by_status == {status: 2}
+    assert result.by_status == {Status.OUT_OF_RANGE if score else Status.INVALID_JSON: 2}
     assert ratings(engine) == []
     asked_again = [seen for seen in stub.seen if len(seen.body["messages"]) == 3]
     assert "the same pair" in asked_again[0].body["messages"][2]["content"]
 
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
-def test_a_batch_has_both_orders(
-    pairs: Engine,
-    batch_stub: BatchStub,  # noqa: F811
-    vendor: str,
-) -> None:
-    batch_stub.script = fair
-    priced = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
-    panel = panel_at(batch_stub, vendor=vendor, **priced)
-    body = run_batches(pairs, panel, pace=HASTY_BATCH).to_json()
+def test_a_batch_has_both_orders(pairs, vendor):
+    with BatchStub() as stub:
+        stub.script = fair
+        body = run_batches(pairs, panel_at(stub, vendor=vendor), pace=HASTY_BATCH).to_json()
     assert (body["rated"], body["missing"]) == (24, 0)
     by_pair = Counter((one.response, one.score) for one in ratings(pairs))
     assert set(by_pair.values()) == {2}

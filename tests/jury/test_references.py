@@ -36,10 +36,8 @@ def test_every_juror_is_asked_once_an_instance_and_each_answer_is_stored(engine,
     one = next(row for row in found if row.answer["absent"])
     assert (one.status, one.answer["facts"], one.number) == (Status.OK, ["aspirin 81 mg"], 1)
     assert (one.tokens_in, one.tokens_out, one.usd) == (1000, 100, pytest.approx(0.003))
-    assert (one.raw, one.returned_model, one.request_id) == (YES, one.returned_model, "req-1")
-    assert one.sent["base_url"] == stub.openai_url
-    sent = stub.seen[0].body["response_format"]["json_schema"]["schema"]
-    assert sent == SCHEMA
+    assert (one.raw, one.sent["base_url"], one.request_id) == (YES, stub.openai_url, "req-1")
+    assert stub.seen[0].body["response_format"]["json_schema"]["schema"] == SCHEMA
     assert "Said" not in "".join(seen.prompt for seen in stub.seen), "no response is sent"
 
 
@@ -53,20 +51,15 @@ def test_a_second_run_asks_only_for_what_is_missing(engine, write, stub):
     assert [row.status for row in rows(engine)].count(Status.REFUSED) == 1
 
 
-@pytest.mark.parametrize(
-    ("bad", "status"),
-    [
-        ("Looks fine.", Status.INVALID_JSON),
-        ('{"facts": []}', Status.MISSING_CRITERION),
-        ('{"absent": false}', Status.MISSING_CRITERION),
-        ('{"absent": "no", "facts": []}', Status.INVALID_JSON),
-        ('{"absent": true, "facts": []}', Status.INVALID_JSON),
-        ('{"absent": false, "facts": ["x"]}', Status.INVALID_JSON),
-        ('{"absent": true, "absent": false, "facts": []}', Status.INVALID_JSON),
-        ('{"absent": true, "facts": "aspirin"}', Status.INVALID_JSON),
-    ],
-)
-def test_an_unusable_answer_is_asked_again_once_and_then_missing(engine, write, stub, bad, status):
+LACKING = ('{"facts": []}', '{"absent": false}')
+CONTRADICTING = ('{"absent": true, "facts": []}', '{"absent": false, "facts": ["x"]}')
+ODD = ('{"absent": "no", "facts": []}', '{"absent": true, "facts": "aspirin"}', "Looks fine.")
+TWICE = '{"absent": true, "absent": false, "facts": []}'
+
+
+@pytest.mark.parametrize("bad", [*LACKING, *CONTRADICTING, *ODD, TWICE])
+def test_an_unusable_answer_is_asked_again_once_and_then_missing(engine, write, stub, bad):
+    status = Status.MISSING_CRITERION if bad in LACKING else Status.INVALID_JSON
     stub.script = lambda _: Do(bad)
     result = check(fill(engine, write, 1), panel_at(stub, "a"))
     assert (result.by_status, result.calls) == ({status: 1}, 2)
@@ -121,22 +114,12 @@ def stub() -> Iterator[Stub]:
         yield running
 
 
-@pytest.mark.parametrize(
-    ("answers", "wanted"),
-    [
-        ([], "not known"),
-        ([True], "not known"),
-        ([False], "not known"),
-        ([True, False], "not known"),
-        ([True, True], "marked"),
-        ([False, False], "sound"),
-        ([True, True, False], "marked"),
-        ([True, False, False], "sound"),
-        ([True, True, False, False], "not known"),
-    ],
-)
-def test_a_majority_of_at_least_two_decides(answers, wanted):
-    assert verdict(answers) == wanted
+def test_a_majority_of_at_least_two_decides():
+    for answers, wanted in (
+        *((few, "not known") for few in ([], [True], [True, False], [True, True, False, False])),
+        *((most, "marked") for most in ([True, True], [True, True, False])),
+    ):
+        assert verdict(answers) == wanted
 
 
 @given(st.lists(st.booleans(), max_size=9))
@@ -155,13 +138,8 @@ def test_what_is_marked_sound_and_not_known_adds_up(engine, write, stub):
     fill(engine, write)
     assert names(references(engine))[2] == {f"visits/i{n}" for n in range(4)}
     check(engine, panel_at(stub))
-    everything = names(references(engine))
-    assert everything == (
-        {"visits/i0", "visits/i1"},
-        {"visits/i2", "visits/i3"},
-        set(),
-        {"visits/bare", "visits/open"},
-    )
+    sides = ({"visits/i0", "visits/i1"}, {"visits/i2", "visits/i3"})
+    assert names(references(engine)) == (*sides, set(), {"visits/bare", "visits/open"})
     two = names(references(engine, ["a", "c"]))
     assert two[:3] == ({"visits/i0"}, {"visits/i3"}, {"visits/i1", "visits/i2"})
     assert names(references(engine, ["a"]))[2] == {f"visits/i{n}" for n in range(4)}
@@ -170,13 +148,11 @@ def test_what_is_marked_sound_and_not_known_adds_up(engine, write, stub):
 def test_simulated_answers_never_count_beside_real_ones(engine, write, stub, run):
     fill(engine, write)
     code, out, _ = run("jury", "references", "simulated")
-    assert code == 0
-    assert "simulated jurors: simulated-lenient" in out
+    assert (code, "simulated jurors: simulated-lenient" in out) == (0, True)
     assert "these answers are simulated" in out
     assert references(engine).simulated
-    assert all(
-        "simulated" in "".join(row.answer["facts"]) for row in rows(engine) if row.answer["absent"]
-    )
+    absent = [row.answer["facts"] for row in rows(engine) if row.answer["absent"]]
+    assert all("simulated" in "".join(facts) for facts in absent)
     check(engine, panel_at(stub))
     found = references(engine)
     assert (found.jurors, found.simulated) == (("a", "b", "c"), False)
@@ -207,17 +183,12 @@ def test_calibrate_leaves_marked_instances_out_and_counts_them(engine, write, st
     assert "references" not in everything
     code, out, err = run(*options, "--use", "sound")
     sound = json.loads(out)
-    assert (code, everything["rows"][0]["n_responses"]) == (0, 16)
-    assert sound["rows"][0]["n_responses"] == 12
-    assert sound["references"] == {
-        "kept": "sound",
-        "responses_left_out": 4,
-        "instances_left_out": 2,
-        "instances_not_known": 0,
-        "instances_unchecked": 2,
-        "checked_by": ["a", "b", "c"],
-        "simulated": False,
-    }
+    counts = [one["rows"][0]["n_responses"] for one in (everything, sound)]
+    assert (code, counts) == (0, [16, 12])
+    told = {"kept": "sound", "checked_by": ["a", "b", "c"], "simulated": False}
+    told |= {"responses_left_out": 4, "instances_left_out": 2}
+    told |= {"instances_not_known": 0, "instances_unchecked": 2}
+    assert sound["references"] == told
     assert "4 responses of 2 instances left out" in err
 
 

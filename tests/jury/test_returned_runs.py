@@ -5,13 +5,13 @@
 
 import json
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.commands import json_of
 from kit.exported_panels import RECORD
+from kit.imported_runs import as_json
 from kit.imported_runs import rows as rows_of
 from sqlalchemy import Engine
 
@@ -58,10 +58,8 @@ def helm_run(engine: Engine, folder: Path, said: list[dict[str, Any]]) -> Path:
     states = []
     for at, row in enumerate(rows):
         card = Card("", row.context, row.prompt, TAGGED, row.reference, row.checklist)
-        told = {
-            "place": {"benchmark": row.benchmark, "instance_id": row.own_id},
-            "jurors": dict(zip(known, said, strict=False)),
-        }
+        told = {"place": {"benchmark": row.benchmark, "instance_id": row.own_id}}
+        told |= {"jurors": dict(zip(known, said, strict=False))}
         asked = asked_of(GENERIC, question(GENERIC).task, row)
         gold = row.reference or "(no reference is given for this instance)"
         annotation = {"prompt_text": GENERIC.render(card), "medjury": told}
@@ -82,21 +80,17 @@ def _state(key: str, asked: str, said: str, annotations: dict[str, Any]) -> dict
 
 def _stored(folder: Path, name: str, states: list[dict[str, Any]], **spec: Any) -> Path:
     folder.mkdir()
-    spec |= {
-        "name": name,
-        "adapter_spec": {"model": "new/model"},
-        "scenario_spec": {"class_name": "helm.Scenario", "args": {}},
-    }
-    (folder / "run_spec.json").write_text(json.dumps(spec), encoding="utf-8")
-    state = json.dumps({"request_states": states})
-    (folder / "scenario_state.json").write_text(state, encoding="utf-8")
+    scenario = {"class_name": "helm.Scenario", "args": {}}
+    spec |= {"name": name, "adapter_spec": {"model": "new/model"}, "scenario_spec": scenario}
+    as_json(folder, spec, "run_spec.json")
+    as_json(folder, {"request_states": states}, "scenario_state.json")
     return folder
 
 
 def changed(folder: Path, file: str, change: Callable[[Any], None]) -> None:
     body = json.loads((folder / file).read_text("utf-8"))
     change(body)
-    (folder / file).write_text(json.dumps(body), encoding="utf-8")
+    as_json(folder, body, file)
 
 
 BENCHMARKS = "select name, rubric_sha256 from benchmark"
@@ -120,9 +114,8 @@ def test_helms_run_rejoins_and_a_juror_asked_otherwise_is_refused(run, small_stu
     assert told["runs"][0]["benchmark"] == "visits"
     assert rows_of(small_study, BENCHMARKS) == before == [("visits", GENERIC.sha256)]
     assert rows_of(small_study, PLACES) == [("visits", "i1", 3), ("visits", "i2", 3)]
-    assert [row[:3] for row in rows_of(small_study, RATED)] == [
-        ("gpt", name, score) for name, score in sorted(WORSE.items())
-    ]
+    wanted = [("gpt", name, score) for name, score in sorted(WORSE.items())]
+    assert [row[:3] for row in rows_of(small_study, RATED)] == wanted
     again = json_of(run, "study", "import", str(run_folder))
     assert (again["responses"], again["ratings"], again["failures"]) == (0, 0, 0)
     assert run("study", "import", str(run_folder))[0] == 0
@@ -179,8 +172,8 @@ def told_of_first(state: Any) -> Any:
 
 
 def one_letter(state: Any) -> None:
-    told = told_of_first(state)["prompt_text"]
-    told_of_first(state)["prompt_text"] = told.replace("Pain", "Gain", 1).replace("fever", "Fev", 1)
+    told = told_of_first(state)
+    told["prompt_text"] = told["prompt_text"].replace("Pain", "Gain", 1).replace("fever", "Fev", 1)
 
 
 def nowhere(state: Any) -> None:
@@ -203,38 +196,30 @@ def test_a_run_that_says_otherwise_is_refused(run, small_study, run_folder, chan
     assert rows_of(small_study, PLACES) == before
 
 
-def inspect_log(engine: Engine, path: Path, *, stored: bool, said: dict[str, Any] = SAID) -> Path:
+def inspect_log(engine: Engine, folder: Path, *, stored: bool) -> Path:
     """Write a log of our own task, of the study's instances or of its own responses."""
     home = origin(study_id(engine))
     body = home.pop("body")
     samples = []
     for at, row in enumerate(material(engine, GENERIC)):
-        told = {name: one | deepcopy(said) for name, one in profiles().items()}
+        told = {name: one | SAID for name, one in profiles().items()}
         own = {"context": row.context, "prompt": row.prompt, "reference": row.reference}
         own |= {"benchmark": row.benchmark, "instance_id": row.own_id, "stored": stored}
         own |= {"response_id": row.response_id} if stored else {}
         words = row.response if stored else TAGGED + str(at)
-        samples.append(
-            {
-                "id": f"s{at}",
-                "input": row.context,
-                "target": row.reference or "",
-                "output": {"choices": [{"message": {"role": "assistant", "content": words}}]},
-                "metadata": {"medjury": own},
-                "scores": {
-                    "medjury": {"value": 3, "metadata": {"medjury": home | {"jurors": told}}}
-                },
-            }
-        )
+        said_by = {"value": 3, "metadata": {"medjury": home | {"jurors": told}}}
+        sample = {"id": f"s{at}", "input": row.context, "target": row.reference or ""}
+        sample |= {"metadata": {"medjury": own}, "scores": {"medjury": said_by}}
+        message = {"role": "assistant", "content": words}
+        samples.append(sample | {"output": {"choices": [{"message": message}]}})
     spec = {"task": "medjury", "model": "new/model"}
     spec |= {"metadata": {"medjury": home | {"body": body}}}
     log = {"version": 2, "status": "success", "eval": spec, "samples": samples}
-    path.write_text(json.dumps(log), encoding="utf-8")
-    return path
+    return as_json(folder, log)
 
 
 def test_inspects_log_rejoins_with_new_responses(run, small_study, tmp_path):
-    log = inspect_log(small_study, tmp_path / "log.json", stored=False)
+    log = inspect_log(small_study, tmp_path, stored=False)
     told = json_of(run, "study", "import", str(log))
     assert (told["instances"], told["responses"], told["ratings"]) == (0, 4, 36)
     assert {one["name"] for one in told["logs"][0]["jurors"]} == {"gpt", "claude", "llama"}
@@ -242,7 +227,7 @@ def test_inspects_log_rejoins_with_new_responses(run, small_study, tmp_path):
 
 
 def test_responses_rated_again_get_ratings_at_home_and_nowhere_else(run, small_study, tmp_path):
-    log = inspect_log(small_study, tmp_path / "log.json", stored=True)
+    log = inspect_log(small_study, tmp_path, stored=True)
     told = json_of(run, "study", "import", str(log))
     assert (told["responses"], told["responses_unchanged"], told["ratings"]) == (0, 0, 36)
     assert rows_of(small_study, PLACES) == [("visits", "i1", 2), ("visits", "i2", 2)]
@@ -252,11 +237,10 @@ def test_responses_rated_again_get_ratings_at_home_and_nowhere_else(run, small_s
 
 
 def test_a_response_that_reads_otherwise_now_is_counted_and_not_taken(run, small_study, tmp_path):
-    log = inspect_log(small_study, tmp_path / "log.json", stored=True)
+    log = inspect_log(small_study, tmp_path, stored=True)
     body = json.loads(log.read_text("utf-8"))
     body["samples"][0]["output"]["choices"][0]["message"]["content"] += " More."
-    log.write_text(json.dumps(body), encoding="utf-8")
-    told = json_of(run, "study", "import", str(log))
+    told = json_of(run, "study", "import", str(as_json(tmp_path, body)))
     assert told["ratings"] == 27
     assert told["logs"][0]["left_out"] == {"a study's own response, which reads otherwise now": 1}
 
@@ -272,9 +256,8 @@ def test_a_run_of_others_whose_prompt_is_a_known_rubrics_needs_no_rubric(run, en
     code, _, err = run("study", "import", str(folder))
     assert (code, "names no scale" in err) == (2, True), err
     add_rubric(engine, odd)
-    code, out, err = run("study", "import", str(folder), "--json", "-")
-    assert code == 0, err
-    assert json.loads(out)["runs"][0]["rubric_sha256"] == odd.sha256
+    found = json_of(run, "study", "import", str(folder))
+    assert found["runs"][0]["rubric_sha256"] == odd.sha256
 
 
 def test_a_name_for_the_benchmark_keeps_a_run_apart(run, small_study, run_folder):

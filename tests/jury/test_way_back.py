@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +79,17 @@ def answer(seen: Seen) -> Do:
     return Do(text=verdict(seen, points))
 
 
-def study(run: Run, write: Write, stub: Stub, note: str = TAGGED + "{}", **juror: Any) -> str:
-    """Make a study of stored notes, to be rated by two jurors; return the panel's path."""
+def noted(run: Run, write: Write, note: str, rubric: str = "generic") -> None:
+    """Make a study of stored notes."""
     known = {"benchmark": "visits", "prompt": "Write.", "model": "m-old"}
     lines = [known | one | {"response": note.replace("{}", one["context"])} for one in ROWS]
     notes = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
-    assert run("study", "import", str(notes), "--rubric", "generic")[0] == 0
+    assert run("study", "import", str(notes), "--rubric", rubric)[0] == 0
+
+
+def study(run: Run, write: Write, stub: Stub, note: str = TAGGED + "{}", **juror: Any) -> str:
+    """Make a study of stored notes, to be rated by two jurors; return the panel's path."""
+    noted(run, write, note)
     one = {"family": "gpt", "schema": "auto"}
     first = panel_at(stub, "one", model="m-one", max_tokens=700, temperature=0.5, **one)
     second = panel_at(stub, "two", model="m-two", **one | juror)
@@ -97,13 +103,9 @@ def rated(run: Run, panel: str) -> None:
 
 def bodies(stub: Stub) -> list[str]:
     """Return the bodies of all requests to jurors, in a settled order."""
-    asked = [one.body for one in stub.seen if one.model != "model"]
-    return sorted(
-        json.dumps(
-            {key: value for key, value in one.items() if value != INSPECTS.get(key)}, sort_keys=True
-        )
-        for one in asked
-    )
+    asked = [one.body.items() for one in stub.seen if one.model != "model"]
+    ours = [{key: value for key, value in one if value != INSPECTS.get(key)} for one in asked]
+    return sorted(json.dumps(one, sort_keys=True) for one in ours)
 
 
 def raw(stub: Stub) -> list[bytes]:
@@ -124,11 +126,8 @@ def composites(engine: Engine) -> dict[str, float]:
     found: dict[str, dict[str, list[float]]] = {}
     for _, name, juror, _, score in told(engine, SCORES.format("m-old")):
         found.setdefault(name, {}).setdefault(juror, []).append(score)
-    return {
-        name: sum(sum(one) / len(one) for one in jury.values()) / len(jury)
-        for name, jury in found.items()
-        if len(jury) == 2
-    }
+    rated = {name: [sum(one) / len(one) for one in jury.values()] for name, jury in found.items()}
+    return {name: sum(means) / 2 for name, means in rated.items() if len(means) == 2}
 
 
 def test_mlflow_sends_a_runs_own_requests_and_has_its_scores(python, run, engine, write, tmp_path):
@@ -160,11 +159,11 @@ def test_promptfoo_sends_a_runs_requests_and_has_its_scores(
         assert raw(stub) == ours
     known = json.loads((out / "instances.json").read_text("utf-8"))
     names = [one["instance_id"].partition("/")[2] for one in known]
-    scores = {
-        names[one["vars"]["medjury_instance"]]: one["namedScores"].get("composite") for one in found
-    }
-    assert {name: one for name, one in scores.items() if one is not None} == composites(engine)
-    assert [name for name, one in scores.items() if one is None] == ["i3"]
+    told = [(names[one["vars"]["medjury_instance"]], one["namedScores"]) for one in found]
+    means = [(name, one.get("composite")) for name, one in told]
+    scores = {name: mean for name, mean in means if mean is not None}
+    assert scores == composites(engine)
+    assert [name for name, _ in told if name not in scores] == ["i3"]
 
 
 JURORS = "select handle, family from rater order by 1"
@@ -243,45 +242,26 @@ def on_pdsqi(seen: Seen) -> Do:
     if seen.model == "model":
         return Do(text=TAGGED + seen.prompt[-30:])
     joins: Any = NOT_APPLICABLE if "Cough" in seen.prompt else 2
-    points: dict[str, Any] = dict.fromkeys(
-        read_rubric("pdsqi_9").criteria, 1 + len(seen.prompt) % 5
-    )
-    points |= {"synthesized": joins, "respectful": len(seen.prompt) % 2}
-    return Do(
-        text=json.dumps({name: {"explanation": "so", "score": one} for name, one in points.items()})
-    )
-
-
-def instrument(run: Run, write: Write, stub: Stub) -> str:
-    """Make a study of notes on PDSQI-9, rated by two jurors; return the panel's path."""
-    known = {"benchmark": "visits", "prompt": "Write.", "model": "m-old"}
-    lines = [known | one | {"response": TAGGED + one["context"]} for one in ROWS]
-    notes = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
-    assert run("study", "import", str(notes), "--rubric", "pdsqi_9")[0] == 0
-    jurors = [panel_at(stub, name, family="gpt", schema="auto").juror[0] for name in ("one", "two")]
-    panel = written(write, Panel(name="ward", juror=tuple(jurors)))
-    assert run("jury", "run", panel)[0] == 0
-    return panel
-
-
-def exported_instrument(run: Run, tool: str, panel: str, out: Path) -> None:
-    assert (
-        run("share", "rubric", "pdsqi_9", "--to", tool, "--panel", panel, "--out", str(out))[0] == 0
-    )
+    own = {"synthesized": joins, "respectful": len(seen.prompt) % 2}
+    usual = dict.fromkeys(read_rubric("pdsqi_9").criteria, 1 + len(seen.prompt) % 5)
+    given = (usual | own).items()
+    return Do(text=json.dumps({name: {"explanation": "so", "score": one} for name, one in given}))
 
 
 def test_pdsqi_9_goes_to_inspect_and_comes_back_as_it_was(inspect, run, engine, write, tmp_path):
     with Stub(on_pdsqi) as stub:
-        exported_instrument(run, "inspect", instrument(run, write, stub), tmp_path / "out")
+        noted(run, write, TAGGED + "{}", "pdsqi_9")
+        jurors = panel_at(stub, "one", "two", family="gpt", schema="auto").juror
+        panel = written(write, Panel(name="ward", juror=jurors))
+        assert run("jury", "run", panel)[0] == 0
+        asked = ("share", "rubric", "pdsqi_9", "--to", "inspect", "--panel", panel)
+        assert run(*asked, "--out", str(tmp_path / "out"))[0] == 0
         new = evaluated(inspect, tmp_path, stub, "--model", "openai-api/ward/model")
-    code, out, err = run("study", "import", str(new), "--json", "-")
-    assert code == 0, err
-    assert json.loads(out)["missing"] == {}
+    assert json_of(run, "study", "import", str(new))["missing"] == {}
     rows = told(engine, WHOLE_SCORES.format("openai-api/ward/model"))
     assert len(rows) == 3 * 2 * 9
-    assert [
-        (name, juror) for _, name, juror, criterion, said in rows if said == NOT_APPLICABLE
-    ] == [("i2", "one"), ("i2", "two")]
+    spared = [(name, juror) for _, name, juror, _, said in rows if said == NOT_APPLICABLE]
+    assert spared == [("i2", "one"), ("i2", "two")]
 
 
 RUBRIC = read_rubric("generic")
@@ -414,7 +394,7 @@ def score(model: str, prompt: str, criterion: str) -> int:
     return 1 + hashlib.sha256(said.encode()).digest()[0] % 5
 
 
-def rate_or_write(seen: Seen, texts: dict[str, str] = RESPONSES) -> Do:
+def rate_or_write(seen: Seen, texts: dict[str, str]) -> Do:
     """Rate; or write, if the model under test is asked. The second juror is off the scale once."""
     if seen.model == UNDER_TEST:
         return Do(text=next(text for word, text in texts.items() if word in seen.prompt))
@@ -427,12 +407,8 @@ def rate_or_write(seen: Seen, texts: dict[str, str] = RESPONSES) -> Do:
 def scores(folder: Path) -> dict[str, float]:
     """Return HELM's jury score of each instance that has one."""
     found = json.loads((folder / "per_instance_stats.json").read_text("utf-8"))
-    return {
-        one["instance_id"]: stat["mean"]
-        for one in found
-        for stat in one["stats"]
-        if stat["name"]["name"] == "jury_score"
-    }
+    each = [(one["instance_id"], stat) for one in found for stat in one["stats"]]
+    return {key: stat["mean"] for key, stat in each if stat["name"]["name"] == "jury_score"}
 
 
 def helm_composites(rubric: Rubric, prompts: list[str]) -> dict[str, Any]:
@@ -464,13 +440,9 @@ def test_helm_sends_jurors_the_prompts_of_the_jury_and_comes_to_its_scores(
     texts = {name: text.replace("<", "(") if alone else text for name, text in RESPONSES.items()}
     given = HELM_ROWS[:2] if alone else HELM_ROWS
 
-    def script(seen: Seen) -> Do:
-        return rate_or_write(seen, texts)
-
-    with Stub(script) as stub:
-        keys = exported_to_helm(
-            tmp_path / "out", Export(rubric, helm_panel(stub), given, RECORD), stub
-        )
+    with Stub(partial(rate_or_write, texts=texts)) as stub:
+        export = Export(rubric, helm_panel(stub), given, RECORD)
+        keys = exported_to_helm(tmp_path / "out", export, stub)
         runs = in_helm(helm_run, tmp_path / "out", stub.openai_url, which, **keys)
     jurors = [one for one in stub.seen if one.model != "model"]
     asked = [(one.model, one.prompt) for one in jurors if len(one.body["messages"]) == 1]

@@ -36,10 +36,9 @@ class Batch:
     metadata: dict[str, str] = field(default_factory=dict)
     state: str = "in_progress"
     results: list[dict[str, Any]] = field(default_factory=list)
-    archived: bool = False
 
 
-def bad(line: dict[str, Any]) -> bool:
+def is_bad(line: dict[str, Any]) -> bool:
     return bool(line["error"]) or line["response"]["status_code"] != 200
 
 
@@ -73,22 +72,15 @@ def _openai_batch(files_there: Mapping[str, Any], invalid: str, batch: Batch) ->
     files = {name: f"{name[:3]}_{batch.id}" for name in ("output", "error")}
     present = {name: key if key in files_there else None for name, key in files.items()}
     errors = [{"code": invalid, "message": "echo", "line": 1}]
-    done = sum(not bad(result) for result in batch.results)
+    done = sum(not is_bad(result) for result in batch.results)
     counts = {"total": len(batch.requests), "completed": done}
-    return {
-        "id": batch.id,
-        "object": "batch",
-        "endpoint": "/v1/chat/completions",
-        "completion_window": "24h",
-        "created_at": int(batch.made),
-        "input_file_id": batch.input_file,
-        "metadata": batch.metadata,
-        "status": batch.state,
-        "errors": {"object": "list", "data": errors} if batch.state == "failed" else None,
-        "output_file_id": present["output"],
-        "error_file_id": present["error"],
-        "request_counts": counts | {"failed": len(batch.results) - done},
-    }
+    shown = {"id": batch.id, "object": "batch", "created_at": int(batch.made)}
+    shown |= {"endpoint": "/v1/chat/completions", "completion_window": "24h"}
+    shown |= {"input_file_id": batch.input_file, "metadata": batch.metadata}
+    shown |= {"output_file_id": present["output"], "error_file_id": present["error"]}
+    shown |= {"request_counts": counts | {"failed": len(batch.results) - done}}
+    found = {"object": "list", "data": errors} if batch.state == "failed" else None
+    return shown | {"status": batch.state, "errors": found}
 
 
 def _anthropic_batch(_: Mapping[str, Any], __: str, batch: Batch) -> dict[str, Any]:
@@ -96,18 +88,11 @@ def _anthropic_batch(_: Mapping[str, Any], __: str, batch: Batch) -> dict[str, A
     counts = {name: kinds.count(name) for name in ("succeeded", "errored", "canceled", "expired")}
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch.made))
     ended = batch.state == "ended"
-    return {
-        "id": batch.id,
-        "type": "message_batch",
-        "processing_status": batch.state,
-        "request_counts": counts | {"processing": 0 if ended else len(batch.requests)},
-        "created_at": created,
-        "expires_at": created,
-        "archived_at": created if batch.archived else None,
-        "ended_at": created if ended else None,
-        "cancel_initiated_at": None,
-        "results_url": "http://elsewhere.invalid/results" if ended else None,
-    }
+    shown = {"id": batch.id, "type": "message_batch", "processing_status": batch.state}
+    shown |= {"request_counts": counts | {"processing": 0 if ended else len(batch.requests)}}
+    shown |= {"created_at": created, "expires_at": created, "cancel_initiated_at": None}
+    shown |= {"archived_at": None, "ended_at": created if ended else None}
+    return shown | {"results_url": "http://elsewhere.invalid/results" if ended else None}
 
 
 SHOW = {"openai": _openai_batch, "anthropic": _anthropic_batch}
@@ -126,9 +111,8 @@ def answer(batch: Batch, script: Script) -> None:
 def result_files(batch: Batch) -> Iterator[tuple[str, str]]:
     """Yield the beginning of the name and the text of each file of results OpenAI makes."""
     for name, wrong in (("out", False), ("err", True)) if batch.vendor == "openai" else ():
-        lines = [result for result in batch.results if bad(result) == wrong]
-        if lines:
-            yield name, "".join(json.dumps(line) + "\n" for line in lines)
+        if lines := [json.dumps(one) + "\n" for one in batch.results if is_bad(one) == wrong]:
+            yield name, "".join(lines)
 
 
 HOURS = 20  # seconds; longer than any test waits
@@ -181,9 +165,7 @@ class BatchStub(HTTPLoopback):
 
     def asked(self) -> list[str]:
         """Return the custom ids of all requests of all batches."""
-        return [
-            request["custom_id"] for batch in self.batches.values() for request in batch.requests
-        ]
+        return [one["custom_id"] for batch in self.batches.values() for one in batch.requests]
 
     def planned(self, method: str, path: str) -> int:
         """Return the status that is planned for a request, and use it up."""
@@ -270,8 +252,7 @@ def _create_openai(stub: BatchStub, _: str, __: Any, body: bytes, ___: Any) -> A
     order = json.loads(body)
     lines = stub.files[order["input_file_id"]][1].decode().splitlines()
     fields = {"input_file": order["input_file_id"], "metadata": order["metadata"]}
-    batch = stub.take("openai", [json.loads(line) for line in lines], **fields)
-    return _shown(stub, batch)
+    return _shown(stub, stub.take("openai", list(map(json.loads, lines)), **fields))
 
 
 def _create_anthropic(stub: BatchStub, _: str, __: Any, body: bytes, ___: Any) -> Any:
@@ -297,11 +278,10 @@ def _list(vendor: str, after: str) -> Callable[..., Any]:
 
 
 def _show(stub: BatchStub, key: str, *_: Any) -> Any:
-    batch = stub.batches.get(key)
-    if batch is None:
+    if key not in stub.batches:
         return None
-    stub.advance(batch)
-    return _shown(stub, batch)
+    stub.advance(stub.batches[key])
+    return _shown(stub, stub.batches[key])
 
 
 def _results(stub: BatchStub, key: str, *_: Any) -> Any:

@@ -14,23 +14,13 @@ from data.rubric import Rubric, read_rubric
 from jury.exports.bundle import Export, ExportRow
 from jury.panel import Panel
 from kit.jurors import Stub
+from kit.jury_runs import panel_at
 
-RECORD = {
-    "status": "not validated",
-    "reasons": ["a test"],
-    "caveats": [],
-    "figures": [],
-    "protocol": None,
-    "decision": {"kind": "no_protocol"},
-    **dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0),
-    "clinicians_per_response": 0.0,
-    "method": "paper",
-    "version": "0",
-    "made": "",
-    "juries_tried": 0,
-    "checked_with": None,
-    "sha256": {},
-}
+RECORD: dict[str, Any] = {"status": "not validated", "reasons": ["a test"], "caveats": []}
+RECORD |= {"figures": [], "protocol": None, "decision": {"kind": "no_protocol"}, "sha256": {}}
+RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
+RECORD |= {"clinicians_per_response": 0.0, "juries_tried": 0, "checked_with": None}
+RECORD |= {"method": "paper", "version": "0", "made": ""}
 
 TRICKY = 'Pain {{prompt}} {% raw %} ${x} \\d "q" </response> 😀\n{# note #} {% endraw %} {%raw%}'
 
@@ -42,18 +32,9 @@ ROWS = (
 
 
 def panel(stub: Stub) -> Panel:
-    juror = {"provider": "openai", "family": "a", "base_url": stub.openai_url, "schema": "auto"}
-    jurors = [
-        juror | {"name": "one", "model": "m-one"},
-        juror
-        | {
-            "name": "two",
-            "model": "m-two",
-            "provider": "anthropic",
-            "base_url": stub.anthropic_url,
-        },
-    ]
-    return Panel.model_validate({"name": "ward", "juror": jurors})
+    first = panel_at(stub, "one", model="m-one", family="a", schema="auto")
+    second = panel_at(stub, "two", vendor="anthropic", model="m-two", family="a", schema="auto")
+    return Panel(name="ward", juror=(*first.juror, *second.juror))
 
 
 def export(jurors: Panel, rubric: str = "generic") -> Export:
@@ -142,8 +123,7 @@ def in_helm(
 ) -> Path:
     """Run an exported configuration in HELM, with its model at an address; return its runs."""
     place = folder / "prod_env" / "model_deployments.yaml"
-    served = place.read_text("utf-8").replace("http://127.0.0.1:8000/v1", url)
-    place.write_text(served, "utf-8")
+    place.write_text(place.read_text("utf-8").replace("http://127.0.0.1:8000/v1", url), "utf-8")
     asked = [program, "--plugins", "medjury_helm.py", "--suite", "s", "-n", "1"]
     [conf] = folder.glob(f"medjury-*{which}.conf") if which else [folder / "medjury-generic.conf"]
     asked += ["--conf-paths", conf.name, "--local-path", "prod_env"]
