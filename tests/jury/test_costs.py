@@ -292,12 +292,6 @@ def local(name: str = "a", port: int = 1, **settings: Any) -> Juror:
     return juror("openai", f"http://127.0.0.1:{port}/v1", name=name, **settings)
 
 
-def test_a_run_keeps_to_the_concurrency_of_a_host_that_two_jurors_share(small_study):
-    with Stub(lambda _: Do(seconds=0.02)) as stub:
-        result = run_panel(small_study, panel_at(stub, "a", "b", concurrency=1), concurrency=8)
-    assert (result.rated, result.calls, stub.peak) == (8, 8, 1)
-
-
 def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study, stub):
     began = time.perf_counter()
     run_panel(small_study, panel_at(stub, "a", "b", requests_per_minute=180))

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.commands import json_of
 from kit.jurors import Do, Script, Seen, Stub, openai_body, verdict
-from kit.jury_runs import HASTY, JurorServer, attempts, many, panel_at, ratings, written
+from kit.jury_runs import HASTY, attempts, many, panel_at, ratings, written
 from kit.jury_runs import run as rated
 from kit.learning_study import fill as fill_learning
 from kit.learning_study import juror as learning_juror
@@ -101,7 +101,7 @@ def lying(seen: Seen, count: object, words: str | None = None, **more: object) -
     return Do(body=json.dumps(whole | {"usage": usage}))
 
 
-def panel(stub: JurorServer, *names: str) -> Panel:
+def panel(stub: Any, *names: str) -> Panel:
     return panel_at(stub, *names, **PRICES)
 
 

@@ -198,12 +198,8 @@ FORMS: dict[str, Callable[[Variant, dict[str, int]], str]] = {
     "fractions": lambda v, s: "\n".join(f"{n}: {p}/{v.rubric.scale.max}" for n, p in s.items()),
     "row": lambda v, s: "/".join(f"{p}" for p in s.values()),
     "row_in_brackets": lambda v, s: "(" + ", ".join(f"{p}" for p in s.values()) + ")",
-    "list_of_objects": lambda v, s: json.dumps(
-        [{"criterion": n, "score": p} for n, p in s.items()]
-    ),
-    "lines_of_objects": lambda v, s: "\n".join(
-        json.dumps({"criterion": n, "score": p}) for n, p in s.items()
-    ),
+    "list_of_objects": lambda v, s: json.dumps(listed(s)),
+    "lines_of_objects": lambda v, s: "\n".join(map(json.dumps, listed(s))),
     "in_a_string": lambda v, s: json.dumps(v.say(s)),
     "in_a_string_of_an_object": lambda v, s: json.dumps({"answer": v.say(s)}),
     "full_width": lambda v, s: "\n".join(f"{n}\uff1a{chr(0xFF10 + p)}" for n, p in s.items()),
@@ -215,6 +211,10 @@ FORMS: dict[str, Callable[[Variant, dict[str, int]], str]] = {
     "prose": lambda v, s: " ".join(f"I give {n} a {p}." for n, p in s.items()),
     "alone": lambda v, s: "\n".join(f"{n}\n{p}" for n, p in s.items()),
 }
+
+
+def listed(scores: dict[str, int]) -> list[dict[str, object]]:
+    return [{"criterion": n, "score": p} for n, p in scores.items()]
 
 
 def named(scores: dict[str, int], how: Callable[[str], str]) -> str:
@@ -298,6 +298,8 @@ OTHERS: dict[str, Make] = {
     "json_schema": lambda v: json.dumps(v.rubric.json_schema()),
 }
 
+HARMONY = "<|channel|>analysis<|message|>{x}<|end|><|start|>assistant<|channel|>final<|message|>{v}"
+COHERE = "<|START_THINKING|>{x}<|END_THINKING|><|START_RESPONSE|>{v}<|END_RESPONSE|>"
 READ: dict[str, Make] = {
     **{
         name: lambda v, text=text: v.filled(text)  # type: ignore[misc]
@@ -317,12 +319,8 @@ READ: dict[str, Make] = {
             "thinking_long_name": "<thinking>\n{x}\n</thinking>\n\n{v}",
             "thinking_magistral": "[THINK]{x}[/THINK]{v}",
             "thinking_kimi": "\u25c1think\u25b7{x}\u25c1/think\u25b7{v}",
-            "thinking_harmony": (
-                "<|channel|>analysis<|message|>{x}<|end|><|start|>assistant<|channel|>final<|message|>{v}"
-            ),
-            "thinking_cohere": (
-                "<|START_THINKING|>{x}<|END_THINKING|><|START_RESPONSE|>{v}<|END_RESPONSE|>"
-            ),
+            "thinking_harmony": HARMONY,
+            "thinking_cohere": COHERE,
             "thinking_gemma": "<|channel>thought\n{x}<channel|>{v}",
             "thinking_granite": "Here is my thought process:\n{x}\n\nHere is my response:\n{v}",
             "thinking_label": "thought\n{v}",

@@ -168,43 +168,26 @@ def openai_body(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if do.refusal:
         message |= {"content": None, "refusal": do.refusal}
-    usage = {
-        "prompt_tokens": do.tokens[0],
-        "completion_tokens": do.tokens[1],
-        "total_tokens": sum(do.tokens),
-        "prompt_tokens_details": {"cached_tokens": 10},
-        "completion_tokens_details": {"reasoning_tokens": 7},
-    }
-    return {
-        "id": "chat-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": f"{seen.model}-returned",
-        "choices": [
-            {"index": 0, "message": message, "finish_reason": finish, "logprobs": do.logprobs}
-        ],
-    } | ({"usage": usage} if do.usage else {})
+    read, written = do.tokens
+    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    details = {"prompt_tokens_details": {"cached_tokens": 10}}
+    details |= {"completion_tokens_details": {"reasoning_tokens": 7}}
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": do.logprobs}
+    body = {"id": "chat-1", "object": "chat.completion", "created": 1, "choices": [choice]}
+    body |= {"model": f"{seen.model}-returned"}
+    return body | ({"usage": usage | details} if do.usage else {})
 
 
 def anthropic_body(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     """Return an answer as Anthropic's messages have it."""
     stop = "refusal" if do.refusal else {"ok": "end_turn", "truncated": "max_tokens"}[do.finish]
-    usage = {
-        "input_tokens": do.tokens[0] - 10,
-        "cache_read_input_tokens": 10,
-        "cache_creation_input_tokens": 0,
-        "output_tokens": do.tokens[1],
-    }
-    return {
-        "id": "msg-1",
-        "type": "message",
-        "role": "assistant",
-        "model": f"{seen.model}-returned",
-        "content": [{"type": "text", "text": do.refusal or text}],
-        "stop_reason": stop,
-        "stop_details": {"type": "refusal", "category": "bio"} if do.refusal else None,
-        "stop_sequence": None,
-    } | ({"usage": usage} if do.usage else {})
+    usage = {"input_tokens": do.tokens[0] - 10, "output_tokens": do.tokens[1]}
+    usage |= {"cache_read_input_tokens": 10, "cache_creation_input_tokens": 0}
+    body = {"id": "msg-1", "type": "message", "role": "assistant", "stop_sequence": None}
+    body |= {"model": f"{seen.model}-returned", "stop_reason": stop}
+    body |= {"content": [{"type": "text", "text": do.refusal or text}]}
+    body |= {"stop_details": {"type": "refusal", "category": "bio"} if do.refusal else None}
+    return body | ({"usage": usage} if do.usage else {})
 
 
 CALL = Call((Turn("user", "A case."),), {"type": "object", "properties": {}})
@@ -259,14 +242,10 @@ def criteria_of(seen: Seen) -> dict[str, Any]:
 
 def verdict_of(seen: Seen, score: int = 4) -> str:
     """Return a whole verdict in the order that the schema asks for."""
-    judgement: dict[str, Any] = {
-        "explanation": "38,5 \N{DEGREE SIGN}C \N{STETHOSCOPE}; 2 of 5",
-        "score": score,
-    }
-    criteria = criteria_of(seen)
-    return json.dumps(
-        {name: {key: judgement[key] for key in keys} for name, keys in criteria.items()}
-    )
+    words = "38,5 \N{DEGREE SIGN}C \N{STETHOSCOPE}; 2 of 5"
+    said: dict[str, Any] = {"explanation": words, "score": score}
+    asked = criteria_of(seen).items()
+    return json.dumps({name: {key: said[key] for key in keys} for name, keys in asked})
 
 
 def served(

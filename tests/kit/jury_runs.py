@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -19,20 +19,8 @@ from kit.studies import HEAD, Write, import_file
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 
 
-class JurorServer(Protocol):
-    """A server that speaks both vendors' protocols."""
-
-    @property
-    def openai_url(self) -> str:
-        """Base URL for the openai SDK."""
-
-    @property
-    def anthropic_url(self) -> str:
-        """Base URL for the anthropic SDK."""
-
-
-def panel_at(stub: JurorServer, *names: str, vendor: str = "openai", **settings: Any) -> Panel:
-    """Return a panel of jurors at the stub."""
+def panel_at(stub: Any, *names: str, vendor: str = "openai", **settings: Any) -> Panel:
+    """Return a panel of jurors at a stub, of live answers or of batches."""
     url = stub.openai_url if vendor == "openai" else stub.anthropic_url
     common = {"provider": vendor, "family": "stub", "base_url": url, "schema": "json_schema"}
     jurors = [common | {"name": name, "model": name} | settings for name in names or ("a",)]
@@ -94,13 +82,8 @@ print(result.interrupted, result.rated, result.calls)
 
 def started(url: str, panel: str) -> subprocess.Popen[str]:
     environment = os.environ | {"ANTHROPIC_LOG": "debug", "OPENAI_LOG": "debug"}
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, url, panel],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, url, panel], env=environment, **pipes)
 
 
 def fill(engine: Engine, write: Write, *texts: tuple[str, str]) -> None:
