@@ -244,7 +244,6 @@ def test_a_group_is_stored_with_its_response_and_none_changes_with_a_later_file(
     run, engine, tmp_path
 ):
     code, out, _ = run("study", "import", file_of(tmp_path, {"language": LANGUAGE}))
-
     assert (code, "group language: 3 responses put into it" in out) == (0, True)
     assert "ignored" not in out
     assert rows(engine) == [
@@ -258,7 +257,6 @@ def test_a_group_is_stored_with_its_response_and_none_changes_with_a_later_file(
     both = {"language": LANGUAGE, "age": ["old", "young", "old", "old"]}
     code, out, _ = run("study", "import", file_of(tmp_path, both))
     again = run("study", "import", file_of(tmp_path, both))
-
     assert (code, "group age: 4 responses" in out, "nothing changed" in out) == (0, True, False)
     assert "nothing changed" in again[1]
     assert verify(engine).findings == ()
@@ -271,7 +269,6 @@ def test_a_group_is_stored_with_its_response_and_none_changes_with_a_later_file(
 @pytest.mark.parametrize("name", ["model", "Author", "llm_system", "models", "vendor"])
 def test_a_column_that_names_the_author_is_refused(run, tmp_path, name):
     code, _, err = run("study", "import", file_of(tmp_path, {name: LANGUAGE}))
-
     assert code == 2
     assert "would tell who wrote a response" in err
     assert err.count("\n") <= 2
@@ -284,7 +281,6 @@ def test_values_that_are_names_or_one_to_one_with_authors_are_refused(
     run, engine, tmp_path, values
 ):
     code, _, err = run("study", "import", file_of(tmp_path, {"arm": values}))
-
     assert (code, "would lift the blind" in err) == (2, True)
     assert rows(engine) == []
     assert not any(value in err.replace("group:arm", "") for value in ("m0", "M1"))
@@ -313,7 +309,6 @@ def test_a_group_takes_a_short_name_and_short_values(run, tmp_path, header, cell
     path = tmp_path / "r.csv"
     path.write_text(f"{COLUMNS},{header}\ni1,visits,Pain.,Write.,r1,m0,Text,{cell}\n")
     code, _, err = run("study", "import", str(path))
-
     assert code == 2
     assert why in err
     assert "x" * 61 not in err

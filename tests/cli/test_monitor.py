@@ -60,7 +60,6 @@ def test_periods_with_too_few_instances_are_joined_with_the_next_and_none_is_los
     days = [date(2025, 1, 3)] * 2 + [date(2025, 2, 1)] * 3 + [date(2025, 4, 2)] * 4
     days += [date(2025, 5, 1)]
     found = calendar(days, np.arange(10), watching(least=4))
-
     assert [(period_label(first, last), rows.sum()) for first, last, rows in found] == [
         ("2025-01 to 2025-02", 5),
         ("2025-03 to 2025-04", 4),
@@ -84,7 +83,6 @@ def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(metho
         own, own.jury, dict.fromkeys(own.grid.responses, TODAY), watching(today=TODAY)
     )
     table = agreement_table(scores, method=method, reps=200).set_index("scorer").loc["jury"]
-
     assert found.icc == pytest.approx(table["icc"])
     assert (found.low, found.high) == pytest.approx((table["low"], table["high"]))
     assert (found.n_responses, found.n_instances) == (table["n_responses"], table["n_instances"])
@@ -96,9 +94,7 @@ def test_a_periods_icc_is_that_of_its_rows_with_z_over_everything(method):
     own = scope(study(n=80), method)
     days = monthly(own.grid.responses, 40)
     pair = columns(own.grid, own.jury, method)
-
     found = period_rows(own, own.jury, days, watching(today=TODAY))
-
     for place, one in enumerate(found):
         rows = np.zeros(80, dtype=bool)
         rows[place * 40 : place * 40 + 40] = True

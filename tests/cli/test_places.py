@@ -127,9 +127,7 @@ WRITING = [
 def test_no_output_is_written_over_a_study(command, ending, run, engine, study_file):
     to = study_file.with_name(f"study.db{ending}")
     before = to.read_bytes() if to.exists() else None
-
     code, out, err = run(*command, str(to))
-
     assert (code, out) == (2, "")
     assert f"{command[-1]} {to}: is an SQLite database" in err
     assert (to.read_bytes() if to.exists() else None) == before

@@ -193,7 +193,6 @@ def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited(
 
 def test_a_new_study_gets_one_coordinator_who_can_sign_in(engine):
     [invitation] = first_coordinator(engine)
-
     assert first_coordinator(engine) == []
     person = check_code(engine, invitation.code).person
     assert person.role == Role.COORDINATOR
@@ -314,7 +313,6 @@ def test_a_top_up_keeps_what_is_done_and_completes_every_response(change):
     slots = [(s.rater, s.response, s.pass_) for s in plan.slots]
     stored = as_stored(plan, set(rng.sample(slots, rng.randint(0, len(slots)))))
     more = top_up(stored, items(n + new), staff, k, seed=1, repeats=0.2)
-
     assert all(one in more.kept for one in stored if one.done)
     assert set(more.kept) | set(more.dropped) == set(stored)
     assert not any(one.done for one in more.dropped)
@@ -411,9 +409,7 @@ def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
     studies = SimulatedStudies(scores[:, :, :-1], scores[:, :, -1], np.ones((80, k), dtype=bool))
     ends = [jackknife_interval(calibrated(one)) for one in scores]
     widths = np.array([end.high - end.low for end in ends])
-
     mean, assured = studies.widths(80, 0.8)
-
     assert mean == pytest.approx(widths.mean(), rel=0.03)
     assert assured == pytest.approx(np.quantile(widths, 0.8), rel=0.04)
 

@@ -82,9 +82,7 @@ def test_tests_end_at_the_first_threshold_that_fails():
     risks = np.arange(300.0)
     harmful = (risks > 100) & (risks <= 200)
     rated = rated_risks(risks, harmful, np.arange(300))
-
     found = fixed_sequence(rated, [50, 100, 150, 299], 0.05, 0.9, most=1)
-
     assert found == (100, pytest.approx(0.95**101))
     assert fixed_sequence(rated, [150, 50], 0.05, 0.9, most=1)[0] == -np.inf
 
@@ -92,9 +90,7 @@ def test_tests_end_at_the_first_threshold_that_fails():
 def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser():
     risks = np.arange(1000.0)
     rated = rated_risks(risks, risks >= 800, np.arange(1000))
-
     order = order_of_tests(rated, 0.05, 1.5)
-
     assert order == sorted(order)
     assert 750 <= order[0] <= 800
 
@@ -139,7 +135,6 @@ def test_what_is_caught_reads_ties_in_equal_parts_and_its_interval_is_over_insta
     share, ends = caught_with_interval(rated_risks(risks, is_harmful, np.arange(100)))
     thrice = (np.repeat(values, 3) for values in (risks, is_harmful, np.arange(100)))
     tripled, of_tripled = caught_with_interval(rated_risks(*thrice))
-
     assert ends.low < share < ends.high
     assert tripled == pytest.approx(share)
     assert (of_tripled.low, of_tripled.high) == pytest.approx((ends.low, ends.high), abs=0.01)
@@ -154,9 +149,7 @@ def test_only_whole_juries_score_what_clinicians_rated_or_not_and_harm_is_by_sco
     table = whole.ratings
     lost = (table.response_id == "aci-r3") & (table.rater == "gpt") & (table.criterion == "clarity")
     gaps = without(whole, lost)
-
     strict, lenient = known_of(gaps), known_of(gaps, needed=2)
-
     assert strict.loc[strict.jury.isna(), "response_id"].tolist() == ["aci-r3"]
     assert lenient.jury.notna().all()
     alone = known_of(without(whole, (table.rater == "gpt")), ("claude", "llama"), 2)
@@ -166,13 +159,11 @@ def test_only_whole_juries_score_what_clinicians_rated_or_not_and_harm_is_by_sco
         whole.ratings.kind == "clinician"
     )
     table = known_of(without(whole, unrated))
-
     assert len(table) == 30
     assert (table.jury + table.clinicians).notna().sum() == 28
     assert not harmful(table, Harm("low", 5))[:2].any()
     table = known_of(little_study())
     low, off = harmful(table, Harm("low", 2.5)), harmful(table, Harm("error", 0.8))
-
     assert low.tolist() == (table.clinicians <= 2.5).tolist()
     assert off.tolist() == (abs(table.jury - table.clinicians) > 0.8).tolist()
 
@@ -223,10 +214,8 @@ def test_every_figure_is_printed_and_written_and_the_file_has_no_author_and_no_f
     assert "simulated" not in out
     to = tmp_path / "p.csv"
     run("analyse", "predict", "--csv", str(to))
-
     with to.open(newline="") as file:
         rows = list(csv.DictReader(file))
-
     assert list(rows[0]) == [*COLUMNS[:-1], "note"]
     assert len(rows) == 120
     assert "secret" not in to.read_text()
@@ -241,9 +230,7 @@ def test_the_jury_stands_in_the_ledger_as_when_calibrated(run, engine):
     run("analyse", "predict")
     run("analyse", "predict", "--jurors", "gpt", "--benchmark", "visits")
     run("analyse", "calibrate", "--reps", "50")
-
     found = {(tuple(one.jurors), one.benchmark): one.times for one in compositions_tried(engine)}
-
     both = ("gpt", "llama")
     assert found == {
         **{(both, name): 2 for name in ("letters", "visits", "combined")},
@@ -258,9 +245,7 @@ ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")
 @pytest.mark.usefixtures("study")
 def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(run, tmp_path):
     js, to = tmp_path / "r.json", tmp_path / "routes.csv"
-
     code, out, _ = run(*ASKED, "--json", str(js), "--csv", str(to))
-
     assert code == 0
     found = json.loads(js.read_text())
     assert found["certified"]
@@ -295,7 +280,6 @@ def test_a_file_that_is_there_stays(run, tmp_path, command):
 def test_a_simulated_jury_says_so(run, demo, tmp_path, monkeypatch):
     shutil.copy(demo.study, tmp_path / "own.db")
     monkeypatch.setenv("MEDJURY_DB", f"sqlite:///{tmp_path / 'own.db'}")
-
     to = tmp_path / "r.json"
     code, out, _ = run("analyse", "route", "--at-most", "2", "--bound", "0.3", "--json", str(to))
     assert code == 0
@@ -375,10 +359,8 @@ def test_later_responses_are_routed_and_the_rule_stays(run, study, tmp_path):
         rows.append(f"i{n},visits,Pain.,Write.,,r{n},secret-9,Word {n}")
         scores += [f"r{n},{juror},juror,{points},{points},{points}" for juror in ("gpt", "llama")]
     bring_in(run, tmp_path, rows, scores)
-
     to = tmp_path / "later.csv"
     code, out, _ = run("analyse", "route", "--by", "ward", "--csv", str(to), "--json", "-")
-
     told = json.loads(out)
     assert (code, told["changed"], told["by"]["sha256"]) == (0, [], before.sha256)
     later = {row["response_id"]: row for row in csv.DictReader(to.read_text().splitlines())}

@@ -427,9 +427,7 @@ def test_no_verdict_is_half_or_off_the_scale(said):
 
 def test_a_response_that_names_its_author_is_masked_though_jurors_rated_it(run, engine, tmp_path):
     folder = run_folder(tmp_path, [state(1, response="As ChatGPT, I say: rest.")])
-
     assert run("study", "import", str(folder))[0] == 0
-
     [(stored, shown)] = rows(engine, "SELECT text, shown FROM response")
     assert stored == "As ChatGPT, I say: rest."
     assert shown == "As [author masked], I say: rest."

@@ -56,9 +56,7 @@ WRITES: dict[str, Callable[[Engine, Run, Path], object]] = {
 def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(engine, run, tmp_path, write):
     rated(run, tmp_path, JURORS, n=9)
     before = [compared(OPERATOR, engine, chosen) for chosen in CHOSEN]
-
     WRITES[write](engine, run, tmp_path)
-
     fresh = open_study(engine.url)
     for chosen in CHOSEN:
         assert compared(OPERATOR, engine, chosen) == compared(OPERATOR, fresh, chosen), chosen
@@ -73,10 +71,8 @@ def test_without_what_only_jurors_scored_the_other_rows_are_the_same(engine, run
     assert run("study", "import", str(tmp_path / "more.csv"))[0] == 0
     for juror in (*JURORS, "mute"):  # the last is heard there alone
         assert run("rate", "ratings", scored(tmp_path, "juror", juror, "r61"))[0] == 0
-
     every = compared(OPERATOR, engine, replace(chosen, jury_alone=True))
     found = compared(OPERATOR, engine, replace(chosen, jury_alone=False))
-
     assert [*found] == [row for row in every if row.first.scored]
     assert found
     assert any(row.second.of == 3 for row in every) == (not chosen.benchmark and not chosen.jurors)
