@@ -34,15 +34,7 @@ from data.study.room import next_task
 from data.study.settings import set_protocol
 from data.study.standing import facts
 from data.study.verify import acts
-from medjury.services.dossier import (
-    agreement,
-    calibrated,
-    decided,
-    detection,
-    dossier,
-    evidence_of,
-    juror_settings,
-)
+from medjury.services import dossier as dossiers
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
@@ -153,7 +145,7 @@ def test_the_dictionary_names_exactly_the_columns_and_what_can_be_missing(run, w
 
 
 def page(engine: Engine) -> str:
-    return dossier_markdown(dossier(engine, "grras", reps=20)).replace("\\", "")
+    return dossier_markdown(dossiers.dossier(engine, "grras", reps=20)).replace("\\", "")
 
 
 @pytest.fixture
@@ -263,32 +255,32 @@ def test_evidence_goes_when_what_it_rests_on_is_taken_out(engine):
 
 
 def _all(engine: Engine) -> Mapping[EvidenceCode, tuple[str, ...]]:
-    return evidence_of(engine, facts(engine), calibrated(engine, 5))
+    return dossiers.evidence_of(engine, facts(engine), dossiers.calibrated(engine, 5))
 
 
 def _recorded(engine: Engine) -> dict[EvidenceCode, tuple[str, ...]]:
     """Return what needs no analysis; the analyses themselves are too slow for each statement."""
-    return evidence_of(engine, facts(engine))
+    return dossiers.evidence_of(engine, facts(engine))
 
 
 def test_what_is_undefined_too_little_unknown_or_not_of_the_jury_is_no_evidence():
     figures = {"benchmark": "b", "scorer": "jury", "icc": 0.5, "low": 0.4, "high": 0.6}
     known = AgreementRow(**figures)
-    assert [*agreement(known, "ICC")] == ["ICC: 0.50 (95 % interval 0.40 to 0.60)"]
+    assert [*dossiers.agreement(known, "ICC")] == ["ICC: 0.50 (95 % interval 0.40 to 0.60)"]
     for name in ("icc", "low", "high"):
-        assert not [*agreement(replace(known, **{name: NAN}), "ICC")]
+        assert not [*dossiers.agreement(replace(known, **{name: NAN}), "ICC")]
     none_unsafe = DetectionRow("b", "jury", "safety", 2, n=10, n_bad=0, n_missed=0)
-    assert not [*detection([none_unsafe])]
-    [told] = detection([replace(none_unsafe, n_bad=3, n_missed=1, sensitivity=2 / 3)])
+    assert not [*dossiers.detection([none_unsafe])]
+    [told] = dossiers.detection([replace(none_unsafe, n_bad=3, n_missed=1, sensitivity=2 / 3)])
     assert "1 of them missed by the jury; share that the jury found 0.67" in told
     made = ("non_inferior", "inferior", "inconclusive", "simulated")
     for kind in {*map(DecisionKind, made), DecisionKind.NO_PROTOCOL, DecisionKind.TOO_FEW}:
         decision = Decision("agreement", kind, 0.1, 0.0, 0.2)
-        assert bool([*decided(["j1"], decision)]) == (kind in made)
+        assert bool([*dossiers.decided(["j1"], decision)]) == (kind in made)
     profile = {"model": "x", "provider": "openai", "temperature": 0.0, "base_url": "http://inside"}
-    [told] = juror_settings(["j1"], {"j1": profile})
+    [told] = dossiers.juror_settings(["j1"], {"j1": profile})
     assert re.fullmatch(".*: provider openai, temperature 0.0; SHA-256 [0-9a-f]{64}", told)
-    assert not [*juror_settings(["j1", "j2"], {"j1": profile})]
+    assert not [*dossiers.juror_settings(["j1", "j2"], {"j1": profile})]
 
 
 def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine):

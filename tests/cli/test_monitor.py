@@ -378,21 +378,17 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(run, studied
     assert run("analyse", "monitor", "--baseline-report", "1", "--method", "published")[0] == 2
 
 
-def test_a_correction_moves_no_response_to_another_month(run, studied, write, engine):
+def test_looking_is_noted_once_and_a_correction_moves_no_response(run, studied, write, engine):
     studied(1, 20, 1)
+    run("analyse", "calibrate", *QUICK)
+    monitor(run)
+    entries = [one for one in compositions_tried(engine) if one.benchmark == "visits"]
+    assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
     before = clinician_dates(engine)
     later = monthly_ratings(1, 20, 1).replace("2025-01", "2025-09").replace(",4.0", ",2.0")
     clinical = [line for line in later.splitlines() if "juror" not in line]
     assert run("rate", "ratings", str(write("later.csv", "\n".join(clinical))))[0] == 0
     assert clinician_dates(engine) == before
-
-
-def test_looking_is_noted_in_the_ledger_once(run, studied, engine):
-    studied(2, 20, 2)
-    run("analyse", "calibrate", *QUICK)
-    monitor(run)
-    entries = [one for one in compositions_tried(engine) if one.benchmark == "visits"]
-    assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
 
 
 def test_without_a_jury_there_is_nothing_to_monitor(run, small_study, write):

@@ -18,17 +18,11 @@ NUMBERS = [
     *("jury run simulated --max-usd", "rate assign --raters 2 --repeats"),
     "study plan --icc 0.5 --minutes-per-response",
 ]
-SEEDED = [
-    "analyse juries",
-    "analyse models",
-    "analyse predict",
-    "rate assign --raters 2",
-    "study plan",
-]
+SEEDED = ["analyse juries", "analyse models", "analyse predict", "rate assign --raters 2"]
 ANALYSES = ["calibrate", "juries", "monitor", "predict", "route --at-most 2"]
 AB, NO_FOLDER = "alpha,beta", "not a file in a folder that exists"
 REFUSED = [
-    *((f"{one} --seed -1", "greater than or equal to 0") for one in SEEDED),
+    *((f"{one} --seed -1", "greater than or equal to 0") for one in (*SEEDED, "study plan")),
     *((f"{one} inf", f"'{one.split()[-1]}': inf is not a number") for one in NUMBERS),
     *((f"{one} nan", f"'{one.split()[-1]}'") for one in NUMBERS),
     *((f"analyse {one} --benchmark nope", "nope") for one in ANALYSES[1:]),
@@ -43,7 +37,7 @@ REFUSED = [
     ("study import absent.csv", "absent.csv: No such file"),
     ("study rubric show nonsense", "generic"),
     ("jury run nonsense", "nonsense"),
-    ("analyse calibrate --db absent.db", "there is no study at"),
+    *((f"{one} --db absent.db", "there is no study at") for one in ("status", "analyse calibrate")),
     ("analyse calibrate --db nonsense://x", "--db"),
     ("analyse calibrate --method best", "is not one of 'paper', 'published'"),
     ("analyse calibrate --jurors alpha,,alpha", "alpha more than once and an empty name"),

@@ -26,18 +26,6 @@ from calibration.clinicians import like_for_like
 from calibration.icc import f_interval
 from calibration.intervals import jackknife_interval, left_out
 from calibration.notes import note
-from calibration.planning import (
-    Pilot,
-    PlanRow,
-    SimulatedStudies,
-    assumed_rows,
-    icc_with_mean,
-    latent_icc,
-    n_for_width,
-    pilot_rows,
-    single_of,
-    with_power,
-)
 from calibration.reliability import ReliabilityRow
 from calibration.scope import AgreementRow
 from calibration.values import PlanOptions
@@ -69,9 +57,7 @@ def planned(run: Run, *arguments: str) -> dict[str, Any]:
     return json_of(run, "study", "plan", *arguments)
 
 
-def test_a_plan_from_an_assumption_makes_no_study_and_has_the_papers_beside_a_hopeful(
-    run, tmp_path
-):
+def test_a_plan_from_an_assumption_makes_no_study_and_has_the_papers_beside(run, tmp_path):
     body = planned(run, "--single-icc", "0.31", "--width", "0.3")
     (row,) = body["rows"]
     assert 190 < row["n_for_width"] == row["n"] < 225
@@ -115,22 +101,22 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run):
     assert [one for one in body["rows"] if one["clinicians"] == 2] == again != other
 
 
-def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
+def pilot_of(clinicians: float, jury: float, low: float) -> planning.Pilot:
     own = ReliabilityRow("visits", "composite", "ICC(C,1)", clinicians, low, 0.6, notes=(FLAT,))
     row = AgreementRow("visits", "jury", jury, low, 0.8)
-    return Pilot("visits", ("gpt",), own, row, minutes=3.0, timed=80, told=())
+    return planning.Pilot("visits", ("gpt",), own, row, minutes=3.0, timed=80, told=())
 
 
 def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too_and_what_has_no_plan_says_why():
-    rows = pilot_rows(pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=40))
+    rows = planning.pilot_rows(pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=40))
     names = ["clinicians", "clinicians' low end", "jury", "jury's low end"]
     assert [row.basis for row in rows] == names
-    singles = [0.4, 0.2, single_of(0.6, 2), single_of(0.2, 2)]
+    singles = [0.4, 0.2, planning.single_of(0.6, 2), planning.single_of(0.2, 2)]
     assert [row.icc_single for row in rows] == pytest.approx(singles)
-    rows = pilot_rows(pilot_of(*[float("nan")] * 3), PlanOptions())
+    rows = planning.pilot_rows(pilot_of(*[float("nan")] * 3), PlanOptions())
     assert [row.n for row in rows] == [None] * 4
     assert FLAT in rows[0].notes
-    rows = pilot_rows(pilot_of(0.4, 0.6, -0.2), PlanOptions(per_response=3, responses=40))
+    rows = planning.pilot_rows(pilot_of(0.4, 0.6, -0.2), PlanOptions(per_response=3, responses=40))
     assert [row.n is None for row in rows] == [False, True, False, True]
     assert rows[1].told("planned_beyond") == note("planned_beyond", "", icc=-0.2)
     assert rows[1].icc_single == -0.2
@@ -399,14 +385,16 @@ def test_the_icc_with_the_mean_of_clinicians_is_that_of_a_large_study(k):
     (large,) = raters(0.4, k, 1, 200_000)
     z = (large - large.mean(axis=0)) / large.std(axis=0)
     cov = np.cov(z[:, :-1].mean(axis=1), z[:, -1])
-    assert icc_with_mean(0.4, k) == pytest.approx(4 * cov[0, 1] / cov.sum(), abs=0.01)
-    assert single_of(icc_with_mean(0.4, k), k) == pytest.approx(0.4)
+    assert planning.icc_with_mean(0.4, k) == pytest.approx(4 * cov[0, 1] / cov.sum(), abs=0.01)
+    assert planning.single_of(planning.icc_with_mean(0.4, k), k) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
     scores = raters(0.4, k, 60, 80)
-    studies = SimulatedStudies(scores[:, :, :-1], scores[:, :, -1], np.ones((80, k), dtype=bool))
+    studies = planning.SimulatedStudies(
+        scores[:, :, :-1], scores[:, :, -1], np.ones((80, k), dtype=bool)
+    )
     ends = [jackknife_interval(calibrated(one)) for one in scores]
     widths = np.array([end.high - end.low for end in ends])
     mean, assured = studies.widths(80, 0.8)
@@ -418,27 +406,27 @@ def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
 @pytest.mark.parametrize(("single", "k"), [(0.31, 1), (0.31, 2), (0.5, 2), (0.4, 3)])
 @pytest.mark.parametrize("width", [0.2, 0.3])
 def test_the_numbers_give_the_width_as_assured_and_the_intervals_hold_the_truth(single, k, width):
-    n = n_for_width(single, k, 0.0, width)
-    row = PlanRow("", single, k, k)
-    studies = SimulatedStudies.of(row, n, seed=1)
+    n = planning.n_for_width(single, k, 0.0, width)
+    row = planning.PlanRow("", single, k, k)
+    studies = planning.SimulatedStudies.of(row, n, seed=1)
     found = [jackknife_interval(calibrated(one)) for one in raters(single, k, 200, n, seed=1)]
     widths = np.array([end.high - end.low for end in found])
-    truth = icc_with_mean(single, k)
+    truth = planning.icc_with_mean(single, k)
     assert np.mean(widths <= width) >= 0.72
     assert studies.widths(n, 0.8)[1] == pytest.approx(width, rel=0.05)
     assert np.mean([end.low <= truth <= end.high for end in found]) >= 0.9
 
 
 def test_a_narrower_interval_more_assurance_or_a_ceiling_take_more_responses():
-    few = n_for_width(0.5, 2, 0.0, 0.3)
-    assert n_for_width(0.5, 2, 0.0, 0.15) > 2.5 * few
-    assert n_for_width(0.5, 2, 0.0, 0.3, assurance=0.95) > few
-    assert n_for_width(0.5, 2, 0.7, 0.3) > 1.3 * few
+    few = planning.n_for_width(0.5, 2, 0.0, 0.3)
+    assert planning.n_for_width(0.5, 2, 0.0, 0.15) > 2.5 * few
+    assert planning.n_for_width(0.5, 2, 0.0, 0.3, assurance=0.95) > few
+    assert planning.n_for_width(0.5, 2, 0.7, 0.3) > 1.3 * few
 
 
 def shown(single, responses, margin=0.1, clinicians=2, per_response=2, ceiling=0.0):
-    row = PlanRow("assumed", single, per_response, clinicians, ceiling, n=responses)
-    return with_power(row, SimulatedStudies.of(row, responses, 0), margin, 0.8)
+    row = planning.PlanRow("assumed", single, per_response, clinicians, ceiling, n=responses)
+    return planning.with_power(row, planning.SimulatedStudies.of(row, responses, 0), margin, 0.8)
 
 
 def closed_form_sd(rho, n):
@@ -462,7 +450,9 @@ def alike(monkeypatch):
 @pytest.mark.usefixtures("alike")
 @pytest.mark.parametrize("rho", [0.4, 0.7])
 def test_the_spread_between_studies_is_that_of_the_closed_form(rho):
-    jury, clinician = SimulatedStudies.of(PlanRow("", rho, 2, 2), 300, 0).iccs([0, 1])
+    jury, clinician = planning.SimulatedStudies.of(planning.PlanRow("", rho, 2, 2), 300, 0).iccs(
+        [0, 1]
+    )
     assert (jury - clinician).std() == pytest.approx(closed_form_sd(rho, 300), rel=0.08)
 
 
@@ -516,18 +506,18 @@ def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
     raters = random.normal(size=(80, 1)) + random.normal(size=(80, clinicians + 1))
     read = random.random((80, clinicians)) < 0.8
     table = np.column_stack([np.where(read, raters[:, :-1], np.nan), raters[:, -1], raters[:, -1]])
-    studies = SimulatedStudies(raters[None, :, :-1], raters[None, :, -1], read)
+    studies = planning.SimulatedStudies(raters[None, :, :-1], raters[None, :, -1], read)
     jury, clinician = studies.iccs(range(clinicians))
     expected = like_for_like(grid_of(table), TWO_JURORS, "paper").iccs
     assert (float(jury[0]), float(clinician[0])) == pytest.approx(expected, abs=1e-12)
 
 
 def test_scores_at_a_ceiling_have_the_icc_that_is_planned_for():
-    rho, random = latent_icc(0.4, 0.7), np.random.default_rng(0)
+    rho, random = planning.latent_icc(0.4, 0.7), np.random.default_rng(0)
     worth = math.sqrt(rho) * random.normal(size=400_000)
     both = points(worth + math.sqrt(1 - rho) * random.normal(size=(2, 400_000)))
     assert np.corrcoef(both)[0, 1] == pytest.approx(0.4, abs=0.01)
-    assert latent_icc(0.4, 0.0) == 0.4
+    assert planning.latent_icc(0.4, 0.0) == 0.4
 
 
 def test_a_plan_has_a_row_for_each_number_of_clinicians_and_each_kind_of_scores():
@@ -540,5 +530,5 @@ def test_a_plan_has_a_row_for_each_number_of_clinicians_and_each_kind_of_scores(
     assert designs(clinicians=5, ceiling=0.5) == [(5, 0.5)]
     assert [ceiling for _, ceiling in designs(0.6)] == [0.6] * 4
     assert [ceiling for _, ceiling in designs(0.1)] == [0.0] * 4
-    (without,) = assumed_rows(PlanOptions(responses=60), None, 0.3)
+    (without,) = planning.assumed_rows(PlanOptions(responses=60), None, 0.3)
     assert (without.clinicians, math.isnan(without.power)) == (2, True)

@@ -73,27 +73,28 @@ def test_a_locked_study_refuses_ratings_until_it_is_reopened_with_a_reason(run, 
     assert "since the head that was kept: 1 reopened, 1 ratings imported" in out
 
 
-def test_every_later_report_says_that_the_blind_was_lifted_or_the_study_reopened(run, rated):
+def test_the_blind_is_lifted_with_a_reason_into_a_new_file_as_every_later_report_says(
+    run, rated, tmp_path
+):
+    out = tmp_path / "authors.csv"
+    assert run("study", "unblind", "--out", str(out))[0] == 2
+    assert not out.exists()
     assert "unblinded" not in run("analyse", "calibrate", "--reps", "10")[1]
     run("study", "lock")
     run("study", "lock", "--reopen", "--reason", "late form")
-    code, out, _ = run("study", "unblind", "--reason", "final analysis", "--who", "Dr Berg")
-    assert (code, out.splitlines()[:2]) == (0, ["response_id,model", "r11,model-one"])
+    why = ("--reason", "final analysis", "--who", "Dr Berg")
+    assert run("study", "unblind", *why)[1].splitlines()[:2] == [
+        "response_id,model",
+        "r11,model-one",
+    ]
+    assert run("study", "unblind", *why, "--out", str(out))[0] == 0
+    assert out.read_text("utf-8").splitlines()[1] == "r11,model-one"
+    assert run("study", "unblind", *why, "--out", str(out))[0] == 2
     said = run("analyse", "calibrate", "--reps", "10")[1]
     assert "by Dr Berg: final analysis" in said
     assert "by coordinator: late form" in said
 
 
-def test_lifting_the_blind_needs_a_reason_and_a_new_file(run, rated, tmp_path):
-    out = tmp_path / "authors.csv"
-    assert run("study", "unblind", "--out", str(out))[0] == 2
-    assert not out.exists()
-    assert run("study", "unblind", "--reason", "analysis", "--out", str(out))[0] == 0
-    assert out.read_text("utf-8").splitlines()[1] == "r11,model-one"
-    assert run("study", "unblind", "--reason", "analysis", "--out", str(out))[0] == 2
-
-
-@pytest.mark.usefixtures("rated")
 def test_settings_are_shown_set_and_checked(run, rated):
     assert "on_request" in run("study", "settings")[1]
     assert run("study", "settings", "reference", "hidden")[0] == 0
@@ -290,12 +291,6 @@ def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run, tmp_path):
         assert calibrated(run, *other)["decision"]["kind"] == "no_protocol"
 
 
-def test_a_protocol_that_names_no_jury_explores(run, tmp_path):
-    bring_in(run, tmp_path, "--margin", "0.2")
-    assert calibrated(run)["decision"]["kind"] == "exploratory"
-    assert checked(run)[0] == 1
-
-
 @pytest.mark.parametrize(
     ("changed", "late"),
     [
@@ -333,9 +328,16 @@ def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run, write, tmp_p
     assert (code, "no worse than a clinician does" in out) == (0, True), out
 
 
-@pytest.mark.parametrize(("planned", "kind"), [(120, "non_inferior"), (121, "too_few")])
-def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run, tmp_path, planned, kind):
-    bring_in(run, tmp_path, "--margin", "0.2", "--responses", str(planned), *JURY)
+@pytest.mark.parametrize(
+    ("fixed", "kind"),
+    [
+        ((*JURY, "--responses", "120"), "non_inferior"),
+        ((*JURY, "--responses", "121"), "too_few"),
+        ((), "exploratory"),  # it names no jury
+    ],
+)
+def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run, tmp_path, fixed, kind):
+    bring_in(run, tmp_path, "--margin", "0.2", *fixed)
     code, body = checked(run)
     met = kind == "non_inferior"
     assert (code, body["met"], body["decision"]["kind"]) == (int(not met), met, kind)
@@ -363,9 +365,7 @@ def test_what_cannot_be_fixed_is_one_message_and_nothing_is_stored(run, small_st
     assert protocol_of(small_study) is None
 
 
-def test_only_a_coordinator_fixes_it_while_open_and_what_nobody_rated_is_undefined(
-    small_study, run
-):
+def test_only_a_coordinator_fixes_it_while_open_and_unrated_is_undefined(small_study, run):
     found = check_protocol(small_study).decision
     assert (found.kind, found.reasons[0].code) == (DecisionKind.UNDEFINED, "no_clinician_rating")
     with pytest.raises(NotAllowed):

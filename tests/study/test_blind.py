@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medjury.services.blinding.search import (
-    MARK,
-    Found,
-    Why,
-    default_names,
-    find_self_naming,
-    mask,
-    unmask,
-)
+from medjury.services.blinding import search
 
 STUDY = str.split(
     "openai/gpt-4o-2024-08-06 anthropic/claude-3-7-sonnet-20250219 google/gemini-1.5-pro-001"
@@ -106,27 +98,27 @@ def parted(marked):
 
 
 def kinds(text, names=None):
-    return [(one.text, one.kind) for one in find_self_naming(text, names or ())]
+    return [(one.text, one.kind) for one in search.find_self_naming(text, names or ())]
 
 
 @pytest.mark.parametrize("marked", SURE)
 def test_an_author_who_names_itself_is_masked_and_the_rest_stays(marked):
     text, betrayal = parted(marked)
     assert kinds(text) == [(betrayal, "sure")]
-    assert mask(text).text == text.replace(betrayal, MARK, 1)
+    assert search.mask(text).text == text.replace(betrayal, search.MARK, 1)
 
 
 @pytest.mark.parametrize("text", NOTHING)
 def test_clinical_words_that_look_like_names_are_not_reported(text):
     assert kinds(text) == []
-    assert mask(text).text == text
+    assert search.mask(text).text == text
 
 
 @pytest.mark.parametrize("marked", POSSIBLE)
 def test_what_may_be_a_patient_is_reported_and_left_alone(marked):
     text, name = parted(marked)
     assert kinds(text) == [(name, "possible")]
-    assert mask(text).text == text
+    assert search.mask(text).text == text
 
 
 SPELLINGS = (
@@ -155,27 +147,29 @@ def test_a_plain_word_of_the_study_is_possible_and_sure_only_as_an_introduction(
 def test_a_model_called_gpt_leaves_the_enzyme_alone_and_a_name_without_letters_matches_nothing():
     for text in ("ALT/GPT 45 U/L", "GPT 4 U/L, GOT 5", "GPT elevated", "O3 92", "GPT 41"):
         assert [
-            one for one in find_self_naming(text, ["GPT", "gpt-4", "o3"]) if one.kind == "sure"
+            one
+            for one in search.find_self_naming(text, ["GPT", "gpt-4", "o3"])
+            if one.kind == "sure"
         ] == []
     assert kinds("3 tablets, 4.5 mg, a dose", ["3", "4.5", "", " ", "a", "(", "$"]) == []
 
 
 def test_every_well_known_name_is_at_least_possible_where_an_author_gives_it():
-    for name in default_names():
+    for name in search.default_names():
         assert kinds(f"I am an AI model made by {name}.") or kinds(f"I am {name}."), name
 
 
 def test_marks_record_where_in_the_original_they_are():
     text = "As Claude, I was made by Anthropic; GPT-4o agrees."
-    masked = mask(text)
-    assert masked.text == f"As {MARK}, I was made by {MARK}; {MARK} agrees."
+    masked = search.mask(text)
+    assert masked.text == f"As {search.MARK}, I was made by {search.MARK}; {search.MARK} agrees."
     assert masked.changes == (
-        Found(3, 9, "Claude", "sure", Why.INTRODUCED),
-        Found(25, 34, "Anthropic", "sure", Why.SAYS),
-        Found(36, 42, "GPT-4o", "sure"),
+        search.Found(3, 9, "Claude", "sure", search.Why.INTRODUCED),
+        search.Found(25, 34, "Anthropic", "sure", search.Why.SAYS),
+        search.Found(36, 42, "GPT-4o", "sure"),
     )
     assert all(text[one.start : one.end] == one.text for one in masked.changes)
-    assert unmask(masked) == text
+    assert search.unmask(masked) == text
 
 
 WORDS = (
@@ -183,27 +177,27 @@ WORDS = (
     "patient: |4 U/L| 3|Llama |alder|Martin"
 )
 MARKED = [parted(one)[0] for one in (*SURE, *POSSIBLE)]
-PIECES = st.sampled_from([*MARKED, *NOTHING, *WORDS.split("|"), MARK])
+PIECES = st.sampled_from([*MARKED, *NOTHING, *WORDS.split("|"), search.MARK])
 TEXTS = st.one_of(
     st.lists(PIECES, max_size=8).map("".join), st.lists(PIECES, max_size=8).map(" ".join), st.text()
 )
 
 
 @settings(max_examples=400, deadline=None)
-@given(TEXTS, st.sampled_from([(), tuple(STUDY), tuple(default_names())]))
+@given(TEXTS, st.sampled_from([(), tuple(STUDY), tuple(search.default_names())]))
 def test_masking_can_be_undone_and_a_second_time_changes_nothing(text, names):
-    masked = mask(text, names)
-    assert unmask(masked) == text
-    for found in (masked.changes, find_self_naming(text, names)):
+    masked = search.mask(text, names)
+    assert search.unmask(masked) == text
+    for found in (masked.changes, search.find_self_naming(text, names)):
         assert all(text[one.start : one.end] == one.text for one in found)
         assert all(one.end <= two.start for one, two in pairwise(found))
-    again = mask(masked.text, names)
+    again = search.mask(masked.text, names)
     assert (again.text, again.changes) == (masked.text, ())
 
 
 @given(st.lists(st.sampled_from(NOTHING), max_size=6).map("\n".join))
 def test_a_text_without_names_is_unchanged_byte_for_byte(text):
-    masked = mask(text + "\r\n\x00\u202e\t caf\u00e9", STUDY[:6])
+    masked = search.mask(text + "\r\n\x00\u202e\t caf\u00e9", STUDY[:6])
     assert masked.text.encode() == (text + "\r\n\x00\u202e\t caf\u00e9").encode()
     assert masked.changes == ()
 
@@ -214,7 +208,7 @@ def test_a_text_without_names_is_unchanged_byte_for_byte(text):
 )
 def test_a_line_of_200_kilobytes_takes_no_longer_than_it_is_long(unit):
     text = unit * (200_000 // len(unit))
-    assert unmask(mask(text)) == text
+    assert search.unmask(search.mask(text)) == text
 
 
 OWN_NAMES = [
@@ -230,15 +224,15 @@ VARIANTS = [
 @pytest.mark.parametrize("written", VARIANTS)
 def test_a_variant_of_the_studys_own_name_is_masked_whole_and_comes_back(written):
     text = f"Caf\u00e9 \u00b5g. Written by {written}, checked."
-    masked = mask(text, OWN_NAMES)
-    assert masked.text == f"Caf\u00e9 \u00b5g. Written by {MARK}, checked."
+    masked = search.mask(text, OWN_NAMES)
+    assert masked.text == f"Caf\u00e9 \u00b5g. Written by {search.MARK}, checked."
     assert [text[one.start : one.end] for one in masked.changes] == [written]
-    assert unmask(masked) == text
+    assert search.unmask(masked) == text
 
 
 def test_ordinary_words_that_are_a_studys_names_are_listed_and_never_masked():
     text = "A note on base excess; the care plan stands, see the daily note."
-    assert mask(text, OWN_NAMES).text == text
-    found = find_self_naming(text, OWN_NAMES)
+    assert search.mask(text, OWN_NAMES).text == text
+    found = search.find_self_naming(text, OWN_NAMES)
     assert {one.text for one in found} == {"note", "base", "care plan", "the daily note"}
     assert {one.kind for one in found} == {"possible"}
