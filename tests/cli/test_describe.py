@@ -47,7 +47,8 @@ from data.study.verify import acts, verify
 from medjury.services.adjudication import answer
 
 TOLD = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree.", "Read.")
-GUIDED = replace(TOLD, guideline=(GuidelinePage("Scores", "5 is best."),))
+PAGE = GuidelinePage("Scores", "5 is best.")
+GUIDED = replace(TOLD, guideline=(PAGE,))
 ASKED = replace(GUIDED, consent="I agree, and may stop.")
 
 
@@ -97,11 +98,8 @@ def test_consent_is_asked_once_for_each_text_and_not_for_a_changed_guideline(war
     assert situation(ward, 2).consents
     [given] = acts(ward, "consent given")
     assert given.actor == "rater 1"
-    assert {name: given.detail[name] for name in ("rater", "sha256", "study_text")} == {
-        "rater": 1,
-        "sha256": TOLD.consent_sha256,
-        "study_text": TOLD.sha256,
-    }
+    wanted = {"rater": 1, "sha256": TOLD.consent_sha256, "study_text": TOLD.sha256}
+    assert {name: given.detail[name] for name in wanted} == wanted
     assert verify(ward).findings == ()
 
 
@@ -148,9 +146,8 @@ def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward, run):
     describe(ward, TOLD, "coordinator")
     give_consent(ward, 1, TOLD.consent_sha256)
     end_access(OPERATOR, ward, "dr-b")
-    assert [(one.handle, one.state) for one in study_consents(OPERATOR, ward)] == [
-        ("dr-a", "given")
-    ]
+    [told] = study_consents(OPERATOR, ward)
+    assert (told.handle, told.state) == ("dr-a", "given")
     found = {one.name: one.consent for one in people(OPERATOR, ward)}
     assert (found["boss"], found["dr-b"]) == (None, None)
     assert found["dr-a"] is not None
@@ -233,22 +230,12 @@ def code(engine: Engine, rater: int = 1) -> str:
     return shown.card.code
 
 
-def test_a_flag_waits_for_an_answer_and_a_second_answer_has_yet_to_be_seen(flagged):
-    [found] = flags(OPERATOR, flagged)
-    assert (found.response_id, found.rater, found.flag) == ("r11", "dr_a", "flag")
-    assert (found.text, found.answers, found.seen) == ("cut off?", (), False)
-    with pytest.raises(Unknown, match="flag 2"):
-        answer(OPERATOR, flagged, 2, "thank you")
-    [flag] = flags(OPERATOR, flagged)
-    answer_seen(flagged, 1, answer(OPERATOR, flagged, flag.id, "one"))
-    answer(OPERATOR, flagged, flag.id, "two")
-    assert [one.answer for one in answers_for(flagged, 1)] == ["one", "two"]
-    [flag] = flags(OPERATOR, flagged)
-    assert (flag.answers, flag.seen) == (("one", "two"), False)
-
-
 def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_seen(flagged):
     [flag] = flags(OPERATOR, flagged)
+    assert (flag.response_id, flag.rater, flag.flag) == ("r11", "dr_a", "flag")
+    assert (flag.text, flag.answers, flag.seen) == ("cut off?", (), False)
+    with pytest.raises(Unknown, match="flag 2"):
+        answer(OPERATOR, flagged, 2, "thank you")
     made = answer(OPERATOR, flagged, flag.id, "  It was cut in the source too.  ")
     [given] = answers_for(flagged, 1)
     assert (given.flag, given.text) == ("flag", "cut off?")
@@ -265,23 +252,26 @@ def test_the_clinician_gets_the_answer_and_the_coordinator_learns_that_it_was_se
     assert given.seen is not None
     [flag] = flags(OPERATOR, flagged)
     assert (flag.answers, flag.seen) == (("It was cut in the source too.",), True)
-
-
-@pytest.mark.parametrize(
-    "text", ["It is model-one's habit.", "Model One does so.", "ChatGPT likes that", "by Gemini"]
-)
-def test_an_answer_that_names_a_model_is_refused(flagged, text):
+    answer(OPERATOR, flagged, flag.id, "two")
+    assert [one.answer for one in answers_for(flagged, 1)] == [*flag.answers, "two"]
     [flag] = flags(OPERATOR, flagged)
-    with pytest.raises(BadInput, match="who reads it rates blind"):
-        answer(OPERATOR, flagged, flag.id, text)
+    assert (flag.answers[1:], flag.seen) == (("two",), False)
+
+
+def test_an_answer_that_names_a_model_has_no_words_or_too_many_is_refused(flagged):
+    [flag] = flags(OPERATOR, flagged)
+    for text in (
+        "It is model-one's habit.",
+        "Model One does so.",
+        "ChatGPT likes that",
+        "by Gemini",
+    ):
+        with pytest.raises(BadInput, match="who reads it rates blind"):
+            answer(OPERATOR, flagged, flag.id, text)
+    for text in ("", "   ", "x" * 2001):
+        with pytest.raises(BadInput, match="1 to 2,000"):
+            answer_flag(flagged, "coordinator", flag.id, text)
     assert answers_for(flagged, 1) == ()
-
-
-@pytest.mark.parametrize("text", ["", "   ", "x" * 2001])
-def test_an_answer_has_words_and_not_too_many(flagged, text):
-    [flag] = flags(OPERATOR, flagged)
-    with pytest.raises(BadInput, match="1 to 2,000"):
-        answer_flag(flagged, "coordinator", flag.id, text)
 
 
 def test_only_a_coordinator_answers_and_no_clinician_lists_flags(flagged):
@@ -329,24 +319,20 @@ def test_the_command_lists_flags_and_answers_them(flagged, run, tmp_path):
     assert run("rate", "flags", "--answer", str(flag.id))[0] == 2
 
 
-PAGE = GuidelinePage("Scores", "5 is best.")
-WITH_PAGE = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree.", "Read.", (PAGE,))
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=60)
 TITLES = WORDS.filter(lambda one: bool(one.strip()) and one.isprintable())
 
 
 def test_every_word_that_is_told_changes_the_hash_and_only_the_consent_text_that_of_consent():
-    others = [
-        replace(WITH_PAGE, **{name: "other"})
-        for name in ("title", "purpose", "responsible", "contact", "consent", "instructions")
-    ]
-    others.append(replace(WITH_PAGE, guideline=(replace(PAGE, text="1 is worst."),)))
-    others.append(replace(WITH_PAGE, guideline=(replace(PAGE, title="Points"),)))
-    assert len({one.sha256 for one in (WITH_PAGE, *others)}) == 9
-    assert [one.consent_sha256 for one in others].count(WITH_PAGE.consent_sha256) == 7
-    assert WITH_PAGE.consent_sha256 == hashlib.sha256(b"I agree.").hexdigest()
-    assert replace(WITH_PAGE, consent="").consent_sha256 == ""
-    assert replace(WITH_PAGE, consent=" \n ").consent_sha256 == ""
+    names = ("title", "purpose", "responsible", "contact", "consent", "instructions")
+    others = [replace(GUIDED, **{name: "other"}) for name in names]
+    others.append(replace(GUIDED, guideline=(replace(PAGE, text="1 is worst."),)))
+    others.append(replace(GUIDED, guideline=(replace(PAGE, title="Points"),)))
+    assert len({one.sha256 for one in (GUIDED, *others)}) == 9
+    assert [one.consent_sha256 for one in others].count(GUIDED.consent_sha256) == 7
+    assert GUIDED.consent_sha256 == hashlib.sha256(b"I agree.").hexdigest()
+    assert replace(GUIDED, consent="").consent_sha256 == ""
+    assert replace(GUIDED, consent=" \n ").consent_sha256 == ""
 
 
 @given(TITLES, WORDS, WORDS, TITLES, WORDS.filter(lambda one: bool(one.strip())))
@@ -360,10 +346,10 @@ def test_what_is_stored_is_read_back_the_same(title, purpose, consent, page, tex
     "stored",
     [
         *("", "[]", "{", "null", '{"title": "x"}', "[" * 100_000),
-        WITH_PAGE.to_json().replace('"Why"', "3"),
-        WITH_PAGE.to_json().replace('"purpose"', '"aim"'),
-        WITH_PAGE.to_json().replace('"Why"', r'"\ud800"'),
-        json.dumps(json.loads(WITH_PAGE.to_json()) | {"guideline": {"title": "x"}}),
+        GUIDED.to_json().replace('"Why"', "3"),
+        GUIDED.to_json().replace('"purpose"', '"aim"'),
+        GUIDED.to_json().replace('"Why"', r'"\ud800"'),
+        json.dumps(json.loads(GUIDED.to_json()) | {"guideline": {"title": "x"}}),
     ],
 )
 def test_what_is_no_description_is_refused_in_one_line(stored):
@@ -384,16 +370,16 @@ def test_a_description_is_read_with_the_files_it_names(write, tmp_path):
         'guideline = ["guide/scores.md", "guide/unsafe_doses.md"]\n',
     )
     told = read_description(path)
-    assert (told.title, told.purpose, told.consent) == (
-        "Notes of visits",
-        "Why",
-        "I agree.\nTwice.",
-    )
+    texts = ("Notes of visits", "Why", "I agree.\nTwice.")
+    assert (told.title, told.purpose, told.consent) == texts
     assert told.guideline == (
         GuidelinePage("What **scores** mean", "5 is best."),
         GuidelinePage("unsafe doses", "Above the maximum.\n\n# Later heading"),
     )
     assert told.untold == ("instructions",)
+
+
+OUTSIDE = ("../outside.md", "/etc/hostname", "link.md")
 
 
 @pytest.mark.parametrize(
@@ -406,11 +392,8 @@ def test_a_description_is_read_with_the_files_it_names(write, tmp_path):
         ('title = "x"\naim = "y"', "aim: is no key of it; the keys are title, purpose"),
         ('title = "x"\nconsent = "y"\nconsent_file = "c.md"', "consent: is there twice"),
         ('title = "x"\nconsent_file = "none.md"', "none.md: there is no such file"),
-        ('title = "x"\nconsent_file = "../outside.md"', "lies outside the folder"),
-        ('title = "x"\nconsent_file = "/etc/hostname"', "lies outside the folder"),
-        ('title = "x"\nconsent_file = "link.md"', "lies outside the folder"),
+        *((f'title = "x"\nconsent_file = "{to}"', "lies outside the folder") for to in OUTSIDE),
         ('title = "x"\nconsent_file = "a\\u0000b"', "there is no such file"),
-        ('title = "x"\nconsent_file = "."', "there is no such file"),
         ('title = "x"\nconsent_file = "latin.md"', "not text in UTF-8 at byte 3"),
         ('title = "x"\npurpose = "a\\n\\u001b[31mb"', r"purpose: line 2 has a sign .* \(U\+001B\)"),
         ('title = "x"\nguideline = "a.md"', "guideline: must be a list of files"),
@@ -428,13 +411,8 @@ def test_a_file_that_is_wrong_is_named_with_what_to_do(text, said, write, tmp_pa
     write("outside.md", "secret")
     (folder / "link.md").symlink_to(tmp_path / "outside.md")
     (folder / "latin.md").write_bytes(b"ab\xe9")
-    for name, content in (
-        ("empty.md", ""),
-        ("p.md", "x"),
-        ("long.md", "x" * (LONGEST_TEXT + 1)),
-        ("vast.md", "x" * 1_000_001),
-    ):
-        write(f"study/{name}", content)
+    for name, length in (("empty", 0), ("p", 1), ("long", LONGEST_TEXT + 1), ("vast", 1_000_001)):
+        write(f"study/{name}.md", "x" * length)
     path = write("study/study.toml", text)
     with pytest.raises(BadFile, match=said) as told:
         read_description(path)
@@ -450,4 +428,4 @@ def test_a_page_is_named_by_a_heading_and_more_than_a_browser_takes_is_refused()
         guideline_page("c.md", b"# One\n")
     pages = tuple(GuidelinePage(str(n), "x" * LONGEST_TEXT) for n in range(9))
     with pytest.raises(BadInput, match="characters in all; at most 400000"):
-        replace(WITH_PAGE, guideline=pages)
+        replace(GUIDED, guideline=pages)

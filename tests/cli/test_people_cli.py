@@ -45,10 +45,8 @@ def test_added_people_get_codes_or_links_that_sign_them_in_as_what_they_are(peop
     code, out, _ = people("add", "Ann Lee", "dr-b", "--role", "coordinator")
     assert code == 0
     found = [check_code(engine, one).person for one in CODE.findall(out)]
-    assert [(one.name, one.role) for one in found if one] == [
-        ("Ann Lee", Role.COORDINATOR),
-        ("dr-b", Role.COORDINATOR),
-    ]
+    assert [one.name for one in found] == ["Ann Lee", "dr-b"]
+    assert {one.role for one in found} == {Role.COORDINATOR}
     assert CODE.search(people("list")[1]) is None
     _, out, _ = people("add", "dr-a", "--link", "--url", "https://study.example/")
     [link] = re.findall(r"https://study\.example/join#(\S+)", out)
@@ -74,7 +72,6 @@ def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(people, engine)
         (["end", "dr-z"], "nobody of that name"),
         (["change", "dr-z", "--email", "z@ward.example"], "nobody of that name"),
         (["change", "dr-a"], "give --email, --specialty or --renew"),
-        (["change", "dr-a", "--email", "nonsense"], "not an address"),
         (["change", "dr-a", "--email", f"{'a' * 250}@b.cd"], "not an address"),
         (["change", "dr-a", "--email", "Taken@ward.example"], "belongs to dr-taken"),
     ],
@@ -103,25 +100,20 @@ class Inbox:
         self.refused = ""
         self.logins: list[tuple[str, str, bool]] = []
 
-    async def handle_RCPT(  # noqa: N802 # as aiosmtpd calls it
-        self, _server: Any, _session: Any, envelope: Any, address: str, _: Any
-    ) -> str:
+    async def handle_RCPT(self, _server, _session, envelope, address, _):  # noqa: N802 # as aiosmtpd calls it
         """Take an address, or refuse it."""
         if address == self.refused:
             return "550 no such person"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, _server, _session, envelope):  # noqa: N802
         """Keep a message."""
-        self.messages.append(
-            (envelope.rcpt_tos, message_from_bytes(envelope.content, policy=default))
-        )
+        message = message_from_bytes(envelope.content, policy=default)
+        self.messages.append((envelope.rcpt_tos, message))
         return "250 OK"
 
-    def signed_in(
-        self, server: Any, _session: Any, _envelope: Any, _how: str, given: Any
-    ) -> AuthResult:
+    def signed_in(self, server, _session, _envelope, _how, given):
         """Note who signs in, and whether the line is encrypted."""
         encrypted = server.transport.get_extra_info("ssl_object") is not None
         self.logins.append((given.login.decode(), given.password.decode(), encrypted))
@@ -234,15 +226,9 @@ def test_a_password_goes_only_over_an_encrypted_line(behind, tmp_path, monkeypat
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     taken = Inbox()
-    running = Controller(
-        taken,
-        hostname="127.0.0.1",
-        port=(port := free_port()),
-        tls_context=context,
-        require_starttls=True,
-        authenticator=taken.signed_in,
-        auth_required=True,
-    )
+    place = {"hostname": "127.0.0.1", "port": (port := free_port()), "tls_context": context}
+    asked = {"require_starttls": True, "authenticator": taken.signed_in, "auth_required": True}
+    running = Controller(taken, **place, **asked)
     running.start()
     try:
         server = MailServer("127.0.0.1", "study@hospital.example", port, True, "study", "secret")
@@ -284,21 +270,15 @@ def test_a_configuration_that_is_wrong_is_refused_with_what_to_do(tmp_path, body
         mail_server({"MEDJURY_SMTP": str(path)})
 
 
-def test_texts_are_printed_to_copy_or_sent_where_there_is_a_server(
-    behind, run, inbox, tmp_path, monkeypatch
-):
+def test_texts_are_printed_or_sent_by_a_server(behind, run, inbox, tmp_path, monkeypatch):
     taken, server = inbox
     code, said, _ = run("rate", "remind", "--url", WHERE)
     assert code == 0
     assert "2 clinicians" in said
     assert "Dear dr_c" in said
     assert run("rate", "remind", "--send")[0] == 2
-    settings = {
-        "HOST": server.host,
-        "PORT": server.port,
-        "SENDER": server.sender,
-        "STARTTLS": False,
-    }
+    settings = {"HOST": server.host, "PORT": server.port, "SENDER": server.sender}
+    settings["STARTTLS"] = False
     for name, value in settings.items():
         monkeypatch.setenv(f"MEDJURY_SMTP_{name}", str(value).lower())
     to = tmp_path / "sent.json"

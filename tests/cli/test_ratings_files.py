@@ -30,10 +30,9 @@ id2,aci_bench,Pain? Mild.,Write the note.,google/gemini-1.5-pro-001,Mild pain.
 id1,medi_qa,What helps?,,openai/gpt-4o-2024-05-13,Rest.
 """
 
-COLUMNS = (
-    "username,specialty,team,entry_id,instance_id,dataset_name,model_key,user_label,"
-    "accuracy,completeness,clarity"
-)
+CRITERIA = ("accuracy", "completeness", "clarity")
+COLUMNS = "username,specialty,team,entry_id,instance_id,dataset_name,model_key,user_label,"
+COLUMNS += ",".join(CRITERIA)
 
 ROWS = (
     "Ann Marlow,Cardiology,A,1,id1,aci_bench,openai_gpt-4o-2024-05-13,x,5,4,5",
@@ -44,7 +43,6 @@ ROWS = (
     "Cy Dorn,Surgery,B,6,id1,medi_qa,openai_gpt-4o-2024-05-13,x,4,4,4",
 )
 
-CRITERIA = ("accuracy", "completeness", "clarity")
 NAMES = ("Marlow", "Quist", "Dorn", "marlow", "quist")
 
 
@@ -53,7 +51,7 @@ def layout(rows: tuple[str, ...] = ROWS, columns: str = COLUMNS) -> str:
 
 
 def with_llm(scores: tuple[str, ...], rows: tuple[str, ...] = ROWS[:2]) -> str:
-    columns = COLUMNS + ",llm_accuracy,llm_completeness,llm_clarity"
+    columns = ",".join([COLUMNS, *(f"llm_{name}" for name in CRITERIA)])
     return layout(tuple(f"{row},{own}" for row, own in zip(rows, scores, strict=True)), columns)
 
 
@@ -97,13 +95,9 @@ def test_rows_are_matched_by_dataset_instance_and_model_and_the_others_named(giv
     assert len({row[0] for row in found}) == 3
 
 
-def test_no_name_is_stored_or_shown_and_a_pseudonym_is_of_name_and_study(
-    given, write, tmp_path, engine
-):
+def test_a_pseudonym_of_name_and_study_is_stored_and_shown(given, write, tmp_path, engine):
     told = "".join(given("rate", "ratings", str(write("m.csv", layout())))[1:])
-    assert (
-        "usernames were replaced by pseudonyms" in told
-    )  # of a file of which nobody said what it is
+    assert "usernames were replaced by pseudonyms" in told  # nobody said what the file is
     files = [path.read_bytes() for path in sorted(tmp_path.glob("study.db*"))]
     stored = str(all_rows(engine)).encode() + b"".join(files)
     assert b"clinician-" in stored
@@ -189,7 +183,7 @@ def test_its_talks_points_and_shares_come_in_and_give_its_own_mean(run, engine, 
 
 Rows = list[dict[str, str]]
 FORM = "rate_generic"
-FIELDS = ("r1_accuracy", "r1_completeness", "r1_clarity")
+FIELDS = tuple(f"r1_{name}" for name in CRITERIA)
 
 
 @pytest.fixture(scope="module")
@@ -307,24 +301,17 @@ def test_events_and_repeats_are_joined_by_record(run, raw, folder):
     assert "filled in row 11 too" in err
 
 
+LABEL = f"1: {read_rubric('generic').criterion[0].anchors[1]}"
 WRONG = {
     "labels of forms": (lambda rows: rows[0].update({f"{FORM}_complete": "Complete"}), "raw data"),
-    "labels of points": (
-        lambda rows: rows[0].update(
-            r1_accuracy=f"1: {read_rubric('generic').criterion[0].anchors[1]}"
-        ),
-        "raw data",
-    ),
+    "labels of points": (lambda rows: rows[0].update(r1_accuracy=LABEL), "raw data"),
     "off the scale": (lambda rows: rows[0].update(r1_accuracy="9"), "the scale of generic is 1-5"),
     "another study": (lambda rows: rows[0].update(mj_code="nobody"), "no reading of this study"),
     "no code": (lambda rows: [one.pop("mj_code") for one in rows], "'mj_code' is missing"),
     "no form": (lambda rows: [one.pop(f"{FORM}_complete") for one in rows], "no rating form"),
     "no field": (lambda rows: [one.pop("r1_clarity") for one in rows], "'r1_clarity' is missing"),
     "an odd status": (lambda rows: rows[0].update({f"{FORM}_complete": "7"}), "must be 0, 1 or 2"),
-    "two codes": (
-        lambda rows: rows.append(rows[0] | {"mj_code": rows[1]["mj_code"]}),
-        "another code",
-    ),
+    "two codes": (lambda rows: rows.append(rows[0] | {"mj_code": "x"}), "another code"),
 }
 
 
@@ -403,11 +390,9 @@ def test_every_score_is_read_in_the_order_of_storing_and_none_on_a_rubric_left(r
     assert read(rated) == given_in(tmp_path)
 
 
-TIMES = (
-    datetime(1960, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC),
-    datetime(2026, 5, 31, 14, 0, 0, 1, tzinfo=UTC),
-    datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
-)
+LAST = (23, 59, 59, 999_999, UTC)
+TIMES = (datetime(1960, 2, 29, *LAST), datetime(2026, 5, 31, 14, 0, 0, 1, UTC))
+TIMES += (datetime(9999, 12, 31, *LAST),)
 
 
 def test_readings_and_times_of_jurors_are_read_as_they_are_stored(rated):

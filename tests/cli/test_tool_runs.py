@@ -61,14 +61,11 @@ def test_a_log_brings_instances_responses_what_scorers_said_and_why_one_has_none
         "join instance i on i.id = r.instance join rater on rater.id = rater "
         "where handle = 'inspect.judge' and kind = 'juror' order by rating.id",
     )
-    assert judged[:3] == [
-        ("one", "accuracy", 4, "the dose is right"),
-        *(("one", "completeness", 3, ""), ("one", "clarity", 2.5, "")),
-    ]
+    first = ("one", "accuracy", 4, "the dose is right")
+    assert judged[:3] == [first, ("one", "completeness", 3, ""), ("one", "clarity", 2.5, "")]
     assert len(judged) == 6
-    missing = rows(
-        engine, "select handle, status, reason from attempt join rater r on r.id = rater"
-    )
+    query = "select handle, status, reason from attempt join rater r on r.id = rater"
+    missing = rows(engine, query)
     assert missing == [("inspect.judge", "request_failed", "unscored in Inspect: grader_failed")]
 
 
@@ -253,7 +250,6 @@ def damaged(folder: Path) -> Path:
         (sampled(target="\ud800" + SECRET), "half a surrogate pair"),
         (zipped("../../escape.json"), "leads out of it"),
         (zipped("/etc/passwd"), "leads out of it"),
-        (zipped("samples/a.json", " " * (40 << 20)), "unpack to more than any such file"),
         (many_bombs, "it would unpack to more than any such file"),
         (zipped("samples/a.json", '{"input": "' + SECRET), "not whole JSON"),
         (zipped("samples/a.json", header="other.json"), "no log of Inspect"),
@@ -347,8 +343,9 @@ def test_a_sample_without_a_score_is_missing_and_the_others_keep_their_words(run
     assert found["logs"][0]["rubric"] == "inspect_grade"
 
 
-def test_jurors_rate_on_the_prompt_they_were_sent(run, engine, tmp_path):
-    code, out, err = run("study", "import", str(run_folder(tmp_path, [state(1), state(2)])))
+def test_jurors_rate_on_the_prompt_they_were_sent_and_again_nothing_changes(run, engine, tmp_path):
+    folder = str(run_folder(tmp_path, [state(1), state(2)]))
+    code, out, err = run("study", "import", folder)
     assert code == 0, err
     assert "held against 2 prompts as sent" in out
     body = rows(engine, "SELECT body FROM rubric")[0][0]
@@ -357,21 +354,13 @@ def test_jurors_rate_on_the_prompt_they_were_sent(run, engine, tmp_path):
     jurors = rows(engine, "SELECT handle, kind FROM rater ORDER BY id")
     assert jurors == [("gpt", "juror"), ("owl", "juror")]
     assert juror_profile(engine, "gpt")["model"] == "lab/gpt-9"
-    assert rows(engine, "SELECT COUNT(*), MIN(score), MAX(comment) FROM rating") == [
-        (8, 4, "so clarity")
-    ]
-    assert rows(engine, "SELECT context, prompt, reference FROM instance ORDER BY id LIMIT 1") == [
-        ("What helps patient 1?", "Answer.", "Rest.")
-    ]
-
-
-def test_a_run_imported_twice_changes_nothing(run, engine, tmp_path):
-    folder = run_folder(tmp_path, [state(1), state(2, {"gpt": scores(4)})])
-    run("study", "import", str(folder))
+    found = rows(engine, "SELECT COUNT(*), MIN(score), MAX(comment) FROM rating")
+    assert found == [(8, 4, "so clarity")]
+    found = rows(engine, "SELECT context, prompt, reference FROM instance ORDER BY id")
+    assert found[0] == ("What helps patient 1?", "Answer.", "Rest.")
     before = all_rows(engine)
-    code, out, _ = run("study", "import", str(folder))
-    assert (code, "nothing changed" in out) == (0, True)
-    assert all_rows(engine) == before
+    code, out, _ = run("study", "import", folder)
+    assert (code, "nothing changed" in out, all_rows(engine)) == (0, True, before)
     assert run("study", "verify")[0] == 0
 
 
@@ -401,9 +390,8 @@ def test_a_whole_verdict_on_the_scale_counts_others_keep_a_reason(tmp_path, said
     judge = {"name": "tiny_qa", "prompt_template": TEMPLATE, "annotator_models": MODELS}
     judge |= {"annotation_criteria": {"accuracy": [], "clarity": []}}
     states = [state(1), state(2, {"owl": scores(4)} | ({"gpt": said} if said else {}))]
-    (one,), _ = read_runs(
-        run_folder(tmp_path, states, annotators=[{"class_name": "jury", "args": judge}])
-    )
+    annotators = [{"class_name": "jury", "args": judge}]
+    (one,), _ = read_runs(run_folder(tmp_path, states, annotators=annotators))
     taken = finished(one, one.rubric())
     values = taken.values
     assert [failure.status for failure in values.failures] == [status] * (status != Status.OK)
@@ -472,13 +460,9 @@ def test_every_injected_fault_is_found_again(run, runs):
         "stub/judge-llama": {"request_failed": 4},
     }
     causes = {one["instance_id"]: one["causes"] for one in found["differences"]}
-    assert causes == {
-        "id5": ["off_scale"],
-        "id6": ["truncated"],
-        "id7": ["extra_criterion"],
-        "id10": ["default"],
-        "id12": ["default"],
-    }
+    odd = {"id5": "off_scale", "id6": "truncated", "id7": "extra_criterion"}
+    odd |= dict.fromkeys(("id10", "id12"), "default")
+    assert causes == {name: [cause] for name, cause in odd.items()}
     assert found["runs"][0]["helm_mean"] == pytest.approx(3.247619)
     assert found["runs"][0]["with_any_juror"] == 11
 
@@ -528,17 +512,13 @@ def test_what_is_no_whole_run_is_one_message_and_nothing_written(run, tmp_path, 
     assert nothing_stored(url)
 
 
-def test_a_folder_without_runs_is_refused_by_name(run, tmp_path):
+def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(run, engine, tmp_path):
     code, _, err = run("study", "import", str(tmp_path), "--format", "helm")
     assert (code, "no HELM run in it" in err) == (2, True)
-
-
-def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(run, engine, tmp_path):
     suite = tmp_path / "runs" / "v1"
     run_folder(suite, [state(1)])
-    run_folder(
-        suite, [state(1, response="Sleep.")], "tiny_qa:model=b", adapter_spec={"model": "lab/b"}
-    )
+    sleep, other = [state(1, response="Sleep.")], {"model": "lab/b"}
+    run_folder(suite, sleep, "tiny_qa:model=b", adapter_spec=other)
     closed = run_folder(suite, [state(2)], "mmlu:model=b")
     put(STATE, {"request_states": [state(2) | {"annotations": None}]})(closed)
     run_folder(suite / "groups", [state(3)])
@@ -589,20 +569,17 @@ def rubric_folder(tmp_path: Path, template: str) -> str:
     return str(tmp_path / "rubrics" / "tiny_qa")
 
 
-def test_a_rubric_taken_from_helm_itself_is_the_same_one(run, engine, tmp_path):
+def test_a_rubric_of_helm_itself_is_the_same_and_with_another_prompt_refused(run, engine, tmp_path):
     one, two = run_folder(tmp_path / "a", [state(1)]), run_folder(tmp_path / "b", [state(2)])
+    other = rubric_folder(tmp_path / "other", TEMPLATE.replace("Rate", "Judge"))
+    code, _, err = run("study", "import", str(one), "--rubric", other)
+    assert (code, "asked with another prompt" in err) == (2, True)
+    assert not rows(engine, "SELECT id FROM response")
     rubric = rubric_folder(tmp_path, TEMPLATE)
     assert run("study", "import", str(one), "--rubric", rubric)[0] == 0
     assert run("study", "import", str(two))[0] == 0
     assert rows(engine, "SELECT COUNT(DISTINCT rubric_sha256) FROM rating") == [(1,)]
     assert "crfm-helm 0.5.16" in rows(engine, "SELECT version FROM rubric")[0][0]
-
-
-def test_a_rubric_with_another_prompt_is_refused(run, tmp_path, url):
-    rubric = rubric_folder(tmp_path, TEMPLATE.replace("Rate", "Judge"))
-    code, _, err = run("study", "import", str(run_folder(tmp_path, [state(1)])), "--rubric", rubric)
-    assert (code, "asked with another prompt" in err) == (2, True)
-    assert nothing_stored(url)
 
 
 def test_a_redacted_prompt_must_be_named_and_may_be(run, tmp_path):

@@ -59,9 +59,7 @@ def test_texts_are_kept_to_the_last_byte(engine, write):
     assert (card.context, card.response, card.reference) == (odd, odd, None)
 
 
-def test_equal_answers_without_an_id_are_told_apart_in_one_file_and_counted_in_the_next(
-    engine, write
-):
+def test_equal_answers_without_an_id_are_told_apart_and_counted_in_the_next_file(engine, write):
     head, row = "instance_id,context,model,response\n", "i1,c,{},same answer\n"
     both = bring(engine, write("a.csv", head + row.format("m") + row.format("n")), "b")
     assert (both.responses, both.unnamed) == (2, 0)
@@ -92,16 +90,11 @@ def test_one_bad_row_imports_nothing_and_is_named(engine, write, row, said):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("r.csv", "", "the file is empty"),
         ("r.csv", "a,b\n1,2\n", "column 'instance_id' is missing"),
         ("r.csv", HEAD, "a header and no rows"),
         ("r.csv", HEAD + "i1,b,c\n", "row 2 has 3 cells, the header 8"),
         ("r.csv", HEAD + 'i1,b,"c\n', "row"),
-        ("r.csv", "model,model\n", "stands twice in the header"),
-        ("r.csv", "PK\x03\x04rest", "Excel workbook"),
         ("r.jsonl", "{", "row 1 is not whole JSON"),
-        ("r.jsonl", "[1]", "row 1 is list, not a JSON object"),
-        ("r.pdf", "%PDF", "this is a document"),
         ("r.docm", HEAD, "a header and no rows"),
         ("absent.csv", None, r"absent\.csv: No such file"),
         (".", None, "directory"),
@@ -158,9 +151,7 @@ FIRST = "r12,dr_a,clinician,clarity,3,,\n"
         ("r11,rouge,metric,f,nan,,", BadRow, r"a finite number"),
     ],
 )
-def test_one_bad_rating_imports_nothing_and_the_first_is_named(
-    small_study, write, row, error, said
-):
+def test_one_bad_rating_imports_nothing_and_is_named(small_study, write, row, error, said):
     with pytest.raises(error, match=said):
         rate(small_study, write("r.csv", LONG + FIRST + row + "\n"))
     assert count(small_study, "rating") == count(small_study, "rater") == 0

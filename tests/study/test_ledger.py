@@ -148,9 +148,7 @@ def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger):
     record_evaluations(ledger, [other(compared=("juror:j0",))])
     assert counted(ledger, BASE) == 2 + 1 + 1
     other_way = other(benchmark="visits", criterion="accuracy", needed=1, method="published")
-    record_evaluations(
-        ledger, [other_way]
-    )  # the same scorers, on whatever part and in whatever way
+    record_evaluations(ledger, [other_way])  # the same scorers, whatever the part and the way
     assert counted(ledger, BASE) == counted(ledger, other_way) == 2 + 1 + 1
 
 
@@ -195,14 +193,10 @@ def test_a_further_jury_leaves_p_as_it_is_and_adds_its_comparisons(ledger):
 NAMES = st.sampled_from(["r1", "r 2", 'a "b"', "c,d", "\u00e9\u2028", "line\nbreak", "", "Z", "a"])
 
 
-@given(
-    st.lists(
-        st.tuples(NAMES, NAMES, st.integers(0, 2), st.floats(allow_infinity=False)),
-        max_size=30,
-        unique_by=lambda row: row[:3],
-    ),
-    st.booleans(),
-)
+ROWS = st.tuples(NAMES, NAMES, st.integers(0, 2), st.floats(allow_infinity=False))
+
+
+@given(st.lists(ROWS, max_size=30, unique_by=lambda row: row[:3]), st.booleans())
 def test_a_fingerprint_is_that_of_the_ratings_in_whatever_order(rows, as_codes):
     table = pd.DataFrame(rows, columns=["response_id", "rater", "replicate", "score"])
     table = table.assign(benchmark="b", criterion="x", pass_=0)
@@ -214,10 +208,8 @@ def test_a_fingerprint_is_that_of_the_ratings_in_whatever_order(rows, as_codes):
     for name, other in (("rater", "of nobody"), ("criterion", "y"), ("pass_", 1), ("score", 0.1)):
         changed = table.astype({name: object}) if isinstance(other, str) else table
         where = (table.index == 0) & (table[name] != other)
-        assert (
-            not where.any()
-            or fingerprint(changed.assign(**{name: changed[name].mask(where, other)})) != mark
-        )
+        forged = changed.assign(**{name: changed[name].mask(where, other)})
+        assert not where.any() or fingerprint(forged) != mark
 
 
 def test_a_fingerprint_stays_what_it_was_whatever_pandas_hashes_it():

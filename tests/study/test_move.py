@@ -63,9 +63,7 @@ def calibrated(run, url, to):
     return to.read_bytes()
 
 
-def test_a_moved_study_is_the_same_calibrates_to_the_last_digit_and_comes_back_as_it_went(
-    run, whole, empty, opened, tmp_path
-):
+def test_a_moved_study_is_and_calibrates_the_same_and_back(run, whole, empty, opened, tmp_path):
     told = tmp_path / "moved.json"
     code, out, err = run("study", "backup", empty, "--db", url_of(whole), "--json", str(told))
     assert (code, "the record is whole" in out) == (0, True), err
@@ -181,13 +179,13 @@ def test_nobody_writes_to_a_study_while_it_is_moved(whole, empty, opened, monkey
     assert refused
 
 
+AT = "127.0.0.1:1/study"
+
+
 @pytest.mark.parametrize(
     "place",
     [
-        *(
-            f"postgresql+psycopg://dr:{odd}{SECRET}@127.0.0.1:1/study"
-            for odd in ("", "a@", "a@b/", "a@b?")
-        ),
+        *(f"postgresql+psycopg://dr:{odd}{SECRET}@{AT}" for odd in ("", "a@", "a@b/", "a@b?")),
         f"postgresql+psycopg://127.0.0.1:1/study?user=dr&password={SECRET}",
         f"postgresql+nodriver://dr:{SECRET}@127.0.0.1/study",
         f"postgresql://dr:{SECRET}@127.0.0.1:port/study",
@@ -206,17 +204,12 @@ def test_a_database_that_cannot_be_opened_is_told_without_its_password(run, whol
 @pytest.mark.parametrize(
     ("begin", "told"),
     [
-        ("postgresql+psycopg://dr:a@", "dr:***@127.0.0.1:1/study: holds more than one @; in a"),
-        (
-            "postgres://dr:",
-            "postgres://dr:***@127.0.0.1:1/study: begin it with postgresql+psycopg://",
-        ),
+        ("postgresql+psycopg://dr:a@", f"dr:***@{AT}: holds more than one @; in a"),
+        ("postgres://dr:", f"postgres://dr:***@{AT}: begin it with postgresql+psycopg://"),
     ],
 )
-def test_a_url_that_must_be_written_otherwise_is_told_how_and_without_its_password(
-    run, begin, told
-):
-    db = f"{begin}{SECRET}@127.0.0.1:1/study"
+def test_a_url_to_be_written_otherwise_is_told_how_and_without_its_password(run, begin, told):
+    db = f"{begin}{SECRET}@{AT}"
     code, _, err = run("study", "verify", "--db", db)
     assert (code, SECRET in err, told in err) == (2, False, True)
     code, _, err = run("study", "verify", db.replace("postgres:", "postgresql:"))  # for a file

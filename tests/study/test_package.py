@@ -45,9 +45,7 @@ WITHHELD = (
 )
 
 
-def test_without_authors_no_byte_of_the_file_tells_a_model_a_masked_word_or_a_salt(
-    run, whole, tmp_path
-):
+def test_without_authors_no_byte_tells_a_model_a_masked_word_or_a_salt(run, whole, tmp_path):
     with Session(whole) as session:
         withheld = {*session.scalars(text(WITHHELD))}
     parts = parts_of(packed(run, tmp_path))

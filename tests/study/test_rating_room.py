@@ -1,9 +1,9 @@
 """Storing what clinicians do: submissions, codes, the events behind them, and no more waiting for who has rated much."""
 
-import csv
 from contextlib import contextmanager
 
 import pytest
+from kit.commands import csv_rows
 from kit.rating_study import build, codes_of, person_of, row, rubric, task_of
 from sqlalchemy import event, text
 from sqlmodel import Session, select
@@ -66,18 +66,13 @@ def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_th
     submit(small_study, 1, code, reply, 61.5)
     submit(small_study, 1, code, Reply(SCORES, comment="now fine"), 70)
     assert run("share", "export", str(tmp_path / "out"))[0] == 0
-    spans, submissions, ratings = (
-        read_csv(tmp_path / "out" / f"{name}.csv") for name in ("spans", "submissions", "ratings")
-    )
-    assert [[one[name] for name in ("side", "severity", "linked", "counts")] for one in spans] == [
-        ["response", "critical", "1", "0"],
-        ["source", "major", "0", "0"],
-    ]
+    files = (tmp_path / "out" / f"{name}.csv" for name in ("spans", "submissions", "ratings"))
+    spans, submissions, ratings = map(csv_rows, files)
+    marks = [[one[name] for name in ("side", "severity", "linked", "counts")] for one in spans]
+    assert marks == [["response", "critical", "1", "0"], ["source", "major", "0", "0"]]
     assert [*spans[0]][-3:] == ["side", "severity", "linked"]
-    assert [(one["revision"], one["comment"], one["counts"]) for one in submissions] == [
-        ("0", "'=all in all", "0"),
-        ("1", "now fine", "1"),
-    ]
+    told = [(one["revision"], one["comment"], one["counts"]) for one in submissions]
+    assert told == [("0", "'=all in all", "0"), ("1", "now fine", "1")]
     assert [one["seconds"] for one in submissions] == ["61.5", "70.0"]
     assert {one["appearance"] for one in submissions} == {"light"}
     assert {one["study_text"] for one in submissions} == {""}
@@ -92,14 +87,7 @@ def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_th
         assert len(session.exec(select(Submission)).all()) == 2
 
 
-def read_csv(path):
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def test_what_cannot_be_rated_has_no_score_and_its_comments_stay_with_the_submission(
-    small_study, code
-):
+def test_what_cannot_be_rated_has_no_score_and_keeps_its_comments(small_study, code):
     said = Reply({}, {"clarity": "too short"}, "no source", flags=("not_enough_context",))
     assert submit(small_study, 1, code, said)
     assert not submit(small_study, 1, code, said)
@@ -146,7 +134,7 @@ def rate(engine, rater, upto):
         submit(engine, rater, code, Reply({"accuracy": 3}, comment="checked"), 1)
 
 
-def test_the_300th_rating_costs_the_database_what_the_30th_did_and_the_way_back_in_proportion(
+def test_the_300th_rating_costs_as_the_30th_and_the_way_back_in_proportion(
     engine, busy, study_file
 ):
     codes, found = codes_of(engine, "dr-a"), []

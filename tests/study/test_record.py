@@ -97,7 +97,9 @@ def test_a_cut_of_the_whole_end_is_found_by_a_hash_kept_elsewhere(rated):
     assert "cut or rewritten" in verify(rated, head).findings[0]
 
 
-def test_a_locked_study_takes_nothing_until_it_is_reopened_with_a_reason(rated):
+def test_reasons_are_recorded_and_a_locked_study_takes_nothing_until_it_is_reopened(rated):
+    assert unblind(rated, "coordinator", "analysis")[0] == ("r11", "model-one")
+    assert acts(rated, "unblinded")[0].detail == {"reason": "analysis"}
     lock(rated, "coordinator")
     for change in (
         lambda: invite(rated, ["dr_c"]),
@@ -114,12 +116,6 @@ def test_a_locked_study_takes_nothing_until_it_is_reopened_with_a_reason(rated):
     assert locked_since(rated) is None
     assert [one.action for one in acts(rated, "locked", "reopened")] == ["locked", "reopened"]
     assert assign(rated, [Slot("dr_b", 3, 0)], seed=1) == 1
-
-
-def test_lifting_the_blind_is_recorded_with_its_reason(rated):
-    pairs = unblind(rated, "coordinator", "analysis")
-    assert pairs[0] == ("r11", "model-one")
-    assert acts(rated, "unblinded")[0].detail == {"reason": "analysis"}
 
 
 def test_a_recused_place_goes_to_one_other_clinician(rated):

@@ -60,9 +60,7 @@ def test_a_withdrawn_response_is_in_no_frame_and_no_reading(rated):
     assert len(ratings_frame(rated)) == current(rated) == 3
 
 
-def test_a_withdrawn_rating_does_not_bring_an_older_one_back_and_a_later_one_counts(
-    rated, run, write
-):
+def test_a_withdrawn_rating_brings_no_older_one_back_and_a_later_one_counts(rated, run, write):
     path = str(write("again.csv", f"{LONG}r11,dr_b,clinician,clarity,5\n"))
     assert run("rate", "ratings", path)[0] == 0
     assert withdraw(OPERATOR, rated, response="r11", rater="dr_b", reason="wrong patient") == 3
@@ -102,9 +100,7 @@ def test_spellings_of_one_name_are_found_and_joined_only_by_an_act(rated, run, w
     assert {"Dr. A", "dr_a"} <= {*ratings_frame(rated)["rater"]}
 
 
-def test_a_file_clears_what_is_empty_in_it_and_with_replace_all_that_it_leaves_out(
-    rated, run, write
-):
+def test_a_file_clears_what_is_empty_and_with_replace_all_it_leaves_out(rated, run, write):
     path = str(write("corrected.csv", f"{WIDE}r11,dr_a,clinician,4,,4\n"))
     _, out, _ = run("rate", "ratings", path)
     assert "1 earlier score cleared" in out
@@ -128,28 +124,26 @@ def test_nobody_who_left_is_dealt_work_and_what_they_left_open_is_free_for_other
     assert not verify(small_study).findings
 
 
-def test_a_withdrawn_response_leaves_the_room_and_what_was_typed_of_it_stays_stored(
-    small_study, run
-):
+def test_a_withdrawn_response_leaves_the_room_and_its_draft_stays_stored(small_study, run):
     assert run("rate", "assign", "--raters", "2", "--repeats", "0")[0] == 0
     with Session(small_study) as session:
-        [rater] = session.exec(select(Rater.id).where(Rater.handle == "clinician-1")).all()
-    before = next_task(small_study, rater or 0)
+        rater = session.exec(select(Rater.id).where(Rater.handle == "clinician-1")).one()
+    before = next_task(small_study, rater)
     assert before.task is not None
     code = before.task.card.code
     entered = FormState({"comment": "names her", "by": "page1", "seq": 1}, 3.0)
-    save_draft(small_study, rater or 0, code, entered)
+    save_draft(small_study, rater, code, entered)
     with Session(small_study) as session:
         query = select(Response.response_id).join(Assignment).where(Assignment.code == code)
         [name] = session.exec(query).all()
     withdraw(OPERATOR, small_study, response=name, reason="names the patient")
-    after = next_task(small_study, rater or 0)
+    after = next_task(small_study, rater)
     assert after.task is not None
     assert after.task.card.code != code
     assert after.progress.total == before.progress.total - 1
-    assert task(small_study, rater or 0, code) is None
+    assert task(small_study, rater, code) is None
     with pytest.raises(MedjuryError):
-        submit(small_study, rater or 0, code, Reply({"accuracy": 4}), 5.0)
+        submit(small_study, rater, code, Reply({"accuracy": 4}), 5.0)
     with Session(small_study) as session:
         [draft] = session.exec(select(Assignment.draft).where(Assignment.code == code)).all()
     assert "names her" in str(draft)
