@@ -117,14 +117,14 @@ WRITING = [
 
 
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
-@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
-def test_no_output_is_written_over_a_study(command, ending, run, engine, study_file):
-    to = study_file.with_name(f"study.db{ending}")
-    before = to.read_bytes() if to.exists() else None
-    code, out, err = run(*command, str(to))
-    assert (code, out) == (2, "")
-    assert f"{command[-1]} {to}: is an SQLite database" in err
-    assert (to.read_bytes() if to.exists() else None) == before
+def test_no_output_is_written_over_a_study(command, run, engine, study_file):
+    for ending in ("", "-wal", "-shm", "-journal"):
+        to = study_file.with_name(f"study.db{ending}")
+        before = to.read_bytes() if to.exists() else None
+        code, out, err = run(*command, str(to))
+        assert (code, out) == (2, "")
+        assert f"{command[-1]} {to}: is an SQLite database" in err
+        assert (to.read_bytes() if to.exists() else None) == before
     assert run("study", "verify")[0] == 0
 
 

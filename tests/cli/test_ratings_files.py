@@ -142,9 +142,7 @@ def test_a_wrong_file_is_refused_whole_and_names_nobody(body, more, said, given,
     assert ratings(engine) == []
 
 
-def test_two_responses_of_a_model_are_not_guessed_between_and_means_are_of_this_layout(
-    given, write, engine
-):
+def test_two_responses_of_a_model_are_not_guessed_between(given, write, engine):
     lines = RESPONSES.splitlines()
     given("study", "import", str(write("again.csv", f"{lines[0]}\n{lines[1]} Again.\n")))
     code, _, err = brought(given, write, layout())

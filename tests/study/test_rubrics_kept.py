@@ -72,9 +72,7 @@ def test_the_rubrics_of_a_helm_come_into_a_study(run, tmp_path, study_in):
 
 
 @pytest.mark.parametrize("named", ["nothing", "."])
-def test_what_is_neither_a_rubric_nor_a_helm_is_one_message_and_makes_no_study(
-    run, tmp_path, named
-):
+def test_what_is_no_rubric_and_no_helm_is_one_message_and_makes_no_study(run, tmp_path, named):
     url = f"sqlite:///{tmp_path / 'new.db'}"
     code, said, err = run("study", "rubric", "add", str(tmp_path / named), "--db", url)
     assert (code, said, err.count("\n")) == (2, "", 1), err
