@@ -1,6 +1,7 @@
 """Blinding: names that are hidden or shortened are masked where sure at import, and listed where doubtful."""
 
 import json
+import re
 
 import pytest
 from kit.studies import Run, Write
@@ -138,6 +139,8 @@ def test_words_can_be_left_in_every_response(run, engine, write):
 
 
 STUDY = ["MyHospital-LM v2", "openai/gpt-4o-2024-08-06", "acme/tonsil-7b-chat"]
+STRUCK = "A\u0336n\u0336t\u0336h\u0336r\u0336opic"
+A_MODEL = "\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b"
 
 MASKED = [
     ("Written with Sonnet 4.5 today.", "Sonnet 4.5", Why.NAME),
@@ -147,11 +150,7 @@ MASKED = [
     ("\u6211\u662f\u901a\u4e49\u5343\u95ee\u3002", "\u901a\u4e49\u5343\u95ee", Why.NAME),
     ("\u6211\u662fChatGPT\u3002", "ChatGPT", Why.NAME),
     ("By Chat\u200bG\u2060PT, checked.", "Chat\u200bG\u2060PT", Why.NAME),
-    (
-        "By A\u0336n\u0336t\u0336h\u0336r\u0336opic.",
-        "A\u0336n\u0336t\u0336h\u0336r\u0336opic",
-        Why.NAME,
-    ),
+    (f"By {STRUCK}.", STRUCK, Why.NAME),
     ("MyHospital LM thinks so", "MyHospital LM", Why.OWN),
     ("myhospital-lm says", "myhospital-lm", Why.OWN),
     ("MyHospitalLM says", "MyHospitalLM", Why.OWN),
@@ -163,11 +162,7 @@ MASKED = [
     ("\u8c46\u5305", "\u8c46\u5305", Why.NAME),
     ("GLM-4.5 wrote it", "GLM-4.5", Why.NAME),
     ("Als KI-Sprachmodell kann ich", "KI-Sprachmodell", Why.SAYS),
-    (
-        "\u4f5c\u4e3a\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b\uff0c",
-        "\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b",
-        Why.SAYS,
-    ),
+    (f"\u4f5c\u4e3a{A_MODEL}\uff0c", A_MODEL, Why.SAYS),
     ("### Assistant: rest", "### Assistant:", Why.TEMPLATE),
     ("<|im_start|>Plan: rest.", "<|im_start|>", Why.TEMPLATE),
 ]
@@ -264,9 +259,7 @@ def test_reasoning_with_one_tag_is_listed_and_the_tag_masked():
     ):
         kinds = {(one.text, one.kind) for one in find_self_naming(words)}
         assert (rest, "possible") in kinds
-        assert mask(words).text.replace(MARK, "") == words.replace("</think>", "").replace(
-            "<think>", ""
-        )
+        assert mask(words).text.replace(MARK, "") == re.sub("</?think>", "", words)
 
 
 @pytest.mark.parametrize("unit", ["<think>", "GPT-4 ", "</think> "])

@@ -340,20 +340,18 @@ def test_a_rubric_added_to_a_study_is_found_by_name(run, tmp_path, write):
 def test_a_plan_deals_nothing_and_assigning_again_moves_only_what_is_not_begun(
     run, small_study, url, write
 ):
-    names = write("raters.txt", "dr_a\ndr_b\ndr_c\n")
+    asked = ("rate", "assign", "--repeats", "0", "--raters")
+    names = str(write("raters.txt", "dr_a\ndr_b\ndr_c\n"))
     engine = open_study(url)
-    code, out, _ = run("rate", "assign", "--raters", str(names), "--plan")
+    code, out, _ = run(*asked, names, "--plan")
     assert (code, "code" in out, assigned(engine)) == (0, False, [])
-    assert (
-        "assignments stored" in run("rate", "assign", "--raters", str(names), "--repeats", "0")[1]
-    )
+    assert "assignments stored" in run(*asked, names)[1]
     people = {one.rater: one for one in assigned(engine)}
     assert set(people) == {"dr_a", "dr_b", "dr_c"}
     task = next_task(engine, rater_named(engine, "dr_c")).task
     scores = dict.fromkeys(task.rubric.criteria, 3)
     submit(engine, rater_named(engine, "dr_c"), task.card.code, Reply(scores), 5)
-    two = str(write("two.txt", "dr_a\ndr_b\n"))
-    code, out, _ = run("rate", "assign", "--raters", two, "--repeats", "0")
+    code, out, _ = run(*asked, str(write("two.txt", "dr_a\ndr_b\n")))
     assert code == 0
     assert "taken back" in out
     now = assigned(engine)
@@ -390,12 +388,10 @@ def test_simulated_jurors_never_sit_with_real_ones(run, small_study, write):
     assert "jury: real\n" in run("analyse", "calibrate", "--reps", "20")[1]
 
 
-TAKING_FILES = (
-    "study import,rate ratings,jury probe,study rubric show,study rubric add,study describe"
-)
+TAKING = "study import,rate ratings,jury probe,study rubric show,study rubric add,study describe"
 
 
-@pytest.mark.parametrize("words", [*TAKING_FILES.split(","), "check", "analyse calibrate --panel"])
+@pytest.mark.parametrize("words", [*TAKING.split(","), "check", "analyse calibrate --panel"])
 def test_a_name_too_long_for_a_file_is_one_message(small_study, run, words):
     code, _, err = run(*words.split(), "a" * 300)
     assert (code, "Traceback" in err, len(err.splitlines())) == (2, False, 1), err

@@ -394,6 +394,7 @@ OUTSIDE = ("../outside.md", "/etc/hostname", "link.md")
         ('title = "x"\nconsent_file = "none.md"', "none.md: there is no such file"),
         *((f'title = "x"\nconsent_file = "{to}"', "lies outside the folder") for to in OUTSIDE),
         ('title = "x"\nconsent_file = "a\\u0000b"', "there is no such file"),
+        ('title = "x"\nconsent_file = "."', "there is no such file"),
         ('title = "x"\nconsent_file = "latin.md"', "not text in UTF-8 at byte 3"),
         ('title = "x"\npurpose = "a\\n\\u001b[31mb"', r"purpose: line 2 has a sign .* \(U\+001B\)"),
         ('title = "x"\nguideline = "a.md"', "guideline: must be a list of files"),

@@ -102,13 +102,10 @@ def test_a_folder_with_files_in_it_is_never_written_to(run, worked, tmp_path, wr
 def test_authors_are_exported_only_with_a_reason_that_is_recorded(run, worked, tmp_path):
     assert run("share", "export", str(tmp_path / "out"), "--unblind")[0] == 2
     assert not (tmp_path / "out").exists()
-    assert (
-        run("share", "export", str(tmp_path / "out"), "--unblind", "--reason", "analysis")[0] == 0
-    )
-    assert csv_rows(tmp_path / "out" / "authors.csv")[0] == {
-        "response_id": "r11",
-        "model": "model-one",
-    }
+    given = ("--unblind", "--reason", "analysis")
+    assert run("share", "export", str(tmp_path / "out"), *given)[0] == 0
+    first = csv_rows(tmp_path / "out" / "authors.csv")[0]
+    assert first == {"response_id": "r11", "model": "model-one"}
     assert acts(worked, "unblinded")[0].detail == {"reason": "analysis"}
 
 
@@ -148,11 +145,6 @@ def page(engine: Engine) -> str:
     return dossier_markdown(dossiers.dossier(engine, "grras", reps=20)).replace("\\", "")
 
 
-@pytest.fixture
-def written(whole) -> str:
-    return page(whole)
-
-
 def test_every_figure_is_that_of_calibrate(run, whole, tmp_path):
     to = tmp_path / "methods.md"
     assert run("analyse", "calibrate", "--json", str(tmp_path / "c.json"))[0] == 0
@@ -161,18 +153,16 @@ def test_every_figure_is_that_of_calibrate(run, whole, tmp_path):
     written = to.read_text("utf-8").replace("\\", "").replace(MINUS, "-").replace(DASH, "-")
     shown = re.findall(r"^\| ([^|]+) \| (-?[0-9.]+|-) \|", written, re.MULTILINE)
     rows = json.loads((tmp_path / "c.json").read_text("utf-8"))["rows"]
-    assert [icc for _, icc in shown] == [
-        "-" if row["icc"] is None else f"{row['icc']:.3f}" for row in rows
-    ]
+    iccs = ["-" if row["icc"] is None else f"{row['icc']:.3f}" for row in rows]
+    assert [icc for _, icc in shown] == iccs
     for row, (name, _) in zip(rows, shown, strict=True):
         assert name.startswith(scorer(row["scorer"]))
 
 
 def test_a_missing_criterion_and_a_lifted_blind_are_reported(run, whole, tmp_path):
+    one = "DELETE FROM rating WHERE response = 5 AND rater = 1 AND criterion = 'clarity'"
     with Session(whole) as session:
-        session.execute(
-            text("DELETE FROM rating WHERE response = 5 AND rater = 1 AND criterion = 'clarity'")
-        )
+        session.execute(text(one))
         session.commit()
     call = ("study", "unblind", "--reason", "interim look", "--out", str(tmp_path / "a.csv"))
     assert run(*call)[0] == 0
@@ -209,8 +199,7 @@ def test_an_item_is_done_by_all_of_its_evidence_and_by_no_figure_of_a_simulated_
 # What is taken out of a full study -> the evidence that goes with it.
 RECORDED = {
     "DELETE FROM event WHERE action = 'protocol set'": {
-        EvidenceCode.PROTOCOL,
-        EvidenceCode.PRESPECIFIED,
+        *(EvidenceCode.PROTOCOL, EvidenceCode.PRESPECIFIED)
     },
     "UPDATE improvement SET result = '{}'": {EvidenceCode.IMPROVEMENT},
     "DELETE FROM drill": {EvidenceCode.TRAINING},
@@ -220,19 +209,12 @@ RECORDED = {
 
 RATED = {
     "DELETE FROM rating WHERE rater IN (SELECT id FROM rater WHERE kind <> 'clinician')": {
-        EvidenceCode.AGREEMENT,
-        EvidenceCode.JURORS,
-        EvidenceCode.JUROR_SETTINGS,
-        EvidenceCode.LIKE_FOR_LIKE,
-        EvidenceCode.METRICS,
+        *(EvidenceCode.AGREEMENT, EvidenceCode.JURORS, EvidenceCode.JUROR_SETTINGS),
+        *(EvidenceCode.LIKE_FOR_LIKE, EvidenceCode.METRICS),
     },
     "DELETE FROM rating": {
-        EvidenceCode.BLINDING,
-        EvidenceCode.CLINICIANS,
-        EvidenceCode.CLINICIAN_AGREEMENT,
-        EvidenceCode.MISSING,
-        EvidenceCode.READINGS,
-        EvidenceCode.TABLE,
+        *(EvidenceCode.BLINDING, EvidenceCode.CLINICIANS, EvidenceCode.CLINICIAN_AGREEMENT),
+        *(EvidenceCode.MISSING, EvidenceCode.READINGS, EvidenceCode.TABLE),
     },
 }
 
@@ -283,23 +265,7 @@ def test_what_is_undefined_too_little_unknown_or_not_of_the_jury_is_no_evidence(
     assert not [*dossiers.juror_settings(["j1", "j2"], {"j1": profile})]
 
 
-def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine):
-    fill_all(engine)
-    before = _recorded(engine)
-    assert before[EvidenceCode.PRESPECIFIED]
-    assert EvidenceCode.DESCRIPTION not in before  # a text without a page of instructions
-    fixed = {"margin": 0.2, "criterion": "", "panel": "", "jurors": ["j1"], "responses": 9}
-    set_protocol(
-        engine,
-        "coordinator",
-        fixed | {"method": "paper", "critical": []} | {"floor": 0, "because": ""},
-    )
-    after = _recorded(engine)
-    assert after[EvidenceCode.PROTOCOL]
-    assert EvidenceCode.PRESPECIFIED not in after
-
-
-def test_a_full_study_has_every_evidence_in_both_files(engine, run, tmp_path):
+def test_a_full_study_has_every_evidence_but_a_protocol_fixed_late(engine, run, tmp_path):
     fill_all(engine)
     for name in ("d.html", "d.md"):
         call = ("share", "dossier", "--to", "tripod-llm", "--reps", "20")
@@ -316,6 +282,15 @@ def test_a_full_study_has_every_evidence_in_both_files(engine, run, tmp_path):
             assert item["about"] in plain
         assert "were the subjects" in plain
         assert "Like for like" in plain
+    before = _recorded(engine)
+    assert before[EvidenceCode.PRESPECIFIED]
+    assert EvidenceCode.DESCRIPTION not in before  # a text without a page of instructions
+    fixed = {"margin": 0.2, "criterion": "", "panel": "", "jurors": ["j1"], "responses": 9}
+    fixed |= {"method": "paper", "critical": [], "floor": 0, "because": ""}
+    set_protocol(engine, "coordinator", fixed)
+    after = _recorded(engine)
+    assert after[EvidenceCode.PROTOCOL]
+    assert EvidenceCode.PRESPECIFIED not in after
 
 
 def test_a_simulated_study_says_so_in_every_file_and_on_every_page(engine, run, tmp_path):

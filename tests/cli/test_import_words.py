@@ -64,27 +64,18 @@ def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loud
     assert "WARNING" not in run("study", "import", str(write("s.csv", RESPONSES)))[1]
 
 
-@pytest.mark.parametrize(
-    ("name", "rubric"),
-    [
-        ("MTSamples", "mtsamples_replicate"),
-        ("MTSamples Procedures", "mtsamples_procedures"),
-        ("PatientInstruct", "starr_patient_instructions"),
-        ("NoteExtract", "chw_care_plan"),
-        ("MEDIQA", "medi_qa"),
-        ("ACI-Bench", "aci_bench"),
-        ("MIMIC-RRS", "mimic_rrs"),
-        ("MIMIC-BHC", "mimic_bhc"),
-        ("MIMIC-IV-BHC", "mimic_bhc"),
-        ("MedDialog", "med_dialog"),
-        ("MedicationQA", "medication_qa"),
-        ("MentalHealth", "mental_health"),
-        ("DischargeMe", "dischargeme"),
-        ("MedAlign", "medalign"),
-        ("ward round", "generic"),
-    ],
+NAMED = (
+    "MTSamples=mtsamples_replicate,MTSamples Procedures=mtsamples_procedures,MIMIC-IV-BHC=mimic_bhc,"
+    "PatientInstruct=starr_patient_instructions,NoteExtract=chw_care_plan,MEDIQA=medi_qa,"
+    "ACI-Bench=aci_bench,MIMIC-RRS=mimic_rrs,MIMIC-BHC=mimic_bhc,MedDialog=med_dialog,"
+    "MedicationQA=medication_qa,MentalHealth=mental_health,DischargeMe=dischargeme,"
+    "MedAlign=medalign,ward round=generic"
 )
-def test_a_benchmark_finds_its_rubric_by_the_papers_name(name, rubric):
+
+
+@pytest.mark.parametrize("named", NAMED.split(","))
+def test_a_benchmark_finds_its_rubric_by_the_papers_name(named):
+    name, _, rubric = named.partition("=")
     assert rubric_for(name) == read_rubric(rubric)
 
 
@@ -124,15 +115,12 @@ def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(run, writ
     later = first | {"response_id": "r12", "accuracy": 2, "comment": "late"}
     path = write("r.jsonl", f"{json.dumps(first)}\n{json.dumps(later)}\n")
     code, _, err = run("rate", "ratings", str(path))
-    assert (code, "r.jsonl row 2, column accuracy: the first row has no such key" in err) == (
-        2,
-        True,
-    )
+    assert code == 2
+    assert "r.jsonl row 2, column accuracy: the first row has no such key" in err
     path.write_text(f"{json.dumps(first | {'accuracy': None})}\n{json.dumps(later)}\n")
     assert "3 ratings imported" in run("rate", "ratings", str(path))[1]
-    experts = write(
-        "e.jsonl", '{"response_id": "r11", "clarity": 3}\n{"response_id": "r12", "x": 1}'
-    )
+    lines = '{"response_id": "r11", "clarity": 3}\n{"response_id": "r12", "x": 1}'
+    experts = write("e.jsonl", lines)
     with pytest.raises(BadInput, match="row 2, column x: the first row"):
         list(expert_rows(TableFile(experts)))
 
@@ -181,34 +169,21 @@ def test_columns_without_a_name_and_missing_last_cells_are_empty(tmp_path):
             rows(tmp_path, f"{NAMES.format(',')},,\n{row}\n")
 
 
-LINE = NAMES.format(",")
+NUL = r"row 1, column response: holds the sign U\+0000"
+LINE, TWO = NAMES.format(","), b"2,b,c,op\xc3\xa9\n"
 
 
 @pytest.mark.parametrize(
     ("body", "encoding", "error", "said"),
     [
-        (
-            f"{LINE}\n1,b,c,#NAME?\n",
-            "",
-            BadFile,
-            r"r.csv row 2, column response: is an error of Excel",
+        *(
+            (f"{LINE}\n1,b,c,{one}\n", "", BadFile, "row 2, column response: is an error of Excel")
+            for one in ("#NAME?", "#N/A", "#DIV/0!")
         ),
-        (f"{LINE}\n1,b,c,#N/A\n", "", BadFile, "is an error of Excel"),
-        (f"{LINE}\n1,b,c,#DIV/0!\n", "", BadFile, "is an error of Excel"),
-        (
-            f"{LINE}\n1,b,c,op\xe9\n".encode("cp1252") + b"2,b,c,op\xc3\xa9\n",
-            "",
-            BadFile,
-            "cannot be told",
-        ),
+        (f"{LINE}\n1,b,c,op\xe9\n".encode("cp1252") + TWO, "", BadFile, "cannot be told"),
         ("a,b\n1,2\n", "klingon", BadFile, "no encoding that is known"),
         (b"a,b\n\xe9,2\n", "utf-8", BadFile, "is not in utf-8"),
-        (
-            '[{"response": "a\\u0000b"}]',
-            "",
-            BadRow,
-            r"row 1, column response: holds the sign U\+0000",
-        ),
+        ('[{"response": "a\\u0000b"}]', "", BadRow, NUL),
     ],
 )
 def test_what_cannot_be_a_text_is_refused_by_its_place(tmp_path, body, encoding, error, said):

@@ -58,7 +58,7 @@ def test_every_jury_has_its_row_and_what_not_all_jurors_rated_is_left_out(study)
     assert best["optimism"] == pytest.approx(best["icc"] - best["icc_honest"])
 
 
-def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole(study, engine):
+def test_every_jury_is_in_the_ledger_once_with_one_event_and_on_other_responses_anew(study, engine):
     assert juries(study)["n_tried_before"] == 0
     assert juries(study, "--seed", "1")["n_tried_before"] == 0
     entries = compositions_tried(engine)
@@ -66,17 +66,12 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
     assert {tuple(entry.jurors) for entry in entries} == every
     assert [entry.times for entry in entries] == [2] * 7
     assert [len(act.detail["juries"]) for act in acts(engine, EVALUATED)] == [7, 7]
-    assert verify(engine).findings == ()
-
-
-def test_other_responses_are_other_juries(study, engine):
-    juries(study)
     again = juries(study, "--jurors", "alpha,beta")
     tried = compositions_tried(engine)
-    assert again["n_juries_before"] == 7
-    assert len(tried) == 7 + len(again["rows"])
+    assert (again["n_juries_before"], len(tried)) == (7, 7 + len(again["rows"]))
     assert {one.instances for one in tried} == {"rated by all of alpha, beta, gamma", ""}
-    assert {one.method for one in compositions_tried(engine)} == {"paper"}
+    assert {one.method for one in tried} == {"paper"}
+    assert verify(engine).findings == ()
 
 
 def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(study, engine):
@@ -108,12 +103,10 @@ def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study):
     call("b", 1, Status.TIMEOUT, None)
     call("c", 0, Status.REFUSED, 0.1)
     costs = juror_costs(small_study)
-    a, b = costs["a"], costs["b"]
+    a, b, c = (costs[name] for name in "abc")
     assert (a.usd, a.calls, a.unknown, a.verdicts) == (pytest.approx(0.06), 3, 0, 2)
-    assert costs["a"].usd_per_verdict == pytest.approx(0.03)
     assert (b.usd, b.calls, b.unknown, b.verdicts) == (0.5, 2, 1, 1)
-    assert costs["b"].usd_per_verdict is None
-    assert costs["c"].usd_per_verdict is None
+    assert [one.usd_per_verdict for one in (a, b, c)] == [pytest.approx(0.03), None, None]
     assert juror_costs(small_study, "visits") == costs
     assert juror_costs(small_study, "elsewhere") == {}
 
@@ -161,12 +154,10 @@ def test_the_same_question_has_the_same_p_whatever_was_looked_at_in_between(run,
     assert "holm" not in str(again).lower()
 
 
-def test_both_juries_stand_in_the_ledger_and_count(run, tmp_path, engine):
-    rated_by_three(run, tmp_path)
-    first, again = compared(run, AB, BC), compared(run, AC, BC)
-    assert {tuple(one.jurors) for one in compositions_tried(engine)} == {
-        tuple(one.split(",")) for one in (AB, BC, AC)
-    }
+def test_both_juries_stand_in_the_ledger_and_count(study, engine):
+    first, again = compared(study, AB, BC), compared(study, AC, BC)
+    tried = {",".join(one.jurors) for one in compositions_tried(engine)}
+    assert tried == {AB, BC, AC}
     assert (first["n_tried"], again["n_tried"]) == (1, 2)
 
 

@@ -79,9 +79,8 @@ def test_periods_with_too_few_instances_are_joined_with_the_next_and_none_is_los
 def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(method, per):
     scores = study(n=30, per=per)
     own = scope(scores, method)
-    (found,) = period_rows(
-        own, own.jury, dict.fromkeys(own.grid.responses, TODAY), watching(today=TODAY)
-    )
+    days = dict.fromkeys(own.grid.responses, TODAY)
+    (found,) = period_rows(own, own.jury, days, watching(today=TODAY))
     table = agreement_table(scores, method=method, reps=200).set_index("scorer").loc["jury"]
     assert found.icc == pytest.approx(table["icc"])
     assert (found.low, found.high) == pytest.approx((table["low"], table["high"]))
@@ -107,9 +106,8 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
     names = scope(scores).grid.responses
     unscored = scores.ratings["response_id"].isin(names[20:]) & (scores.ratings["kind"] == "juror")
     own = scope(without(scores, unscored))
-    first, second = period_rows(
-        own, own.jury, monthly(own.grid.responses, 20), watching(today=TODAY)
-    )
+    days = monthly(own.grid.responses, 20)
+    first, second = period_rows(own, own.jury, days, watching(today=TODAY))
     assert (first.n_missing, first.too_few) == (0, False)
     assert (second.n_missing, second.n_responses, second.too_few) == (20, 0, True)
     assert not second.unfilled
@@ -119,9 +117,8 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
 
 def test_the_last_period_is_marked_while_it_may_grow_and_since_changes_no_other():
     own = scope(study(n=50))
-    found = period_rows(
-        own, own.jury, monthly(own.grid.responses, 20), watching(today=date(2025, 3, 20))
-    )
+    days = monthly(own.grid.responses, 20)
+    found = period_rows(own, own.jury, days, watching(today=date(2025, 3, 20)))
     assert [(one.period, one.over, one.too_few) for one in found] == [
         ("2025-01", True, False),
         ("2025-02", True, False),

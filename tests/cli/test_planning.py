@@ -95,9 +95,8 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run):
     sentence = f"80% with the former takes {row['n_for_power']} responses."
     assert sentence in " ".join(body["sentences"])
     assert planned(run, "--single-icc", "0.3")["rows"][0]["power"] is None
-    again, other = (
-        planned(run, *options, "--clinicians", "2", "--seed", seed)["rows"] for seed in "01"
-    )
+    options += ("--clinicians", "2", "--seed")
+    again, other = (planned(run, *options, seed)["rows"] for seed in "01")
     assert [one for one in body["rows"] if one["clinicians"] == 2] == again != other
 
 
@@ -338,9 +337,8 @@ def least_squares(
     held, people = read.sum(axis=0), len(staff)
     places = 1 + 2 * (held[:, None] + np.arange(responses))
     to_whom = np.eye(people)
-    rows = np.hstack(
-        [np.repeat(np.eye(responses), people, axis=1), np.zeros((responses, places.size))]
-    )
+    each = np.repeat(np.eye(responses), people, axis=1)
+    rows = np.hstack([each, np.zeros((responses, places.size))])
     columns = np.hstack([np.tile(to_whom, responses), -np.repeat(to_whom, responses, axis=1)])
     found = linprog(
         np.concatenate([np.zeros(read.size), places.ravel()]),
@@ -392,9 +390,8 @@ def test_the_icc_with_the_mean_of_clinicians_is_that_of_a_large_study(k):
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_widths_are_those_of_the_intervals_that_calibrate_computes(k):
     scores = raters(0.4, k, 60, 80)
-    studies = planning.SimulatedStudies(
-        scores[:, :, :-1], scores[:, :, -1], np.ones((80, k), dtype=bool)
-    )
+    every = np.ones((80, k), dtype=bool)
+    studies = planning.SimulatedStudies(scores[:, :, :-1], scores[:, :, -1], every)
     ends = [jackknife_interval(calibrated(one)) for one in scores]
     widths = np.array([end.high - end.low for end in ends])
     mean, assured = studies.widths(80, 0.8)
@@ -450,9 +447,8 @@ def alike(monkeypatch):
 @pytest.mark.usefixtures("alike")
 @pytest.mark.parametrize("rho", [0.4, 0.7])
 def test_the_spread_between_studies_is_that_of_the_closed_form(rho):
-    jury, clinician = planning.SimulatedStudies.of(planning.PlanRow("", rho, 2, 2), 300, 0).iccs(
-        [0, 1]
-    )
+    studies = planning.SimulatedStudies.of(planning.PlanRow("", rho, 2, 2), 300, 0)
+    jury, clinician = studies.iccs([0, 1])
     assert (jury - clinician).std() == pytest.approx(closed_form_sd(rho, 300), rel=0.08)
 
 

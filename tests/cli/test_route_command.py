@@ -13,19 +13,9 @@ from kit.scores import study as little_study
 from kit.studies import HEAD, bring_in, fill
 from sqlalchemy import Engine, text
 
+from calibration import routes as thresholds
 from calibration.predicting import COLUMNS
-from calibration.routes import (
-    betting_p,
-    candidates,
-    caught_with_interval,
-    fixed_sequence,
-    harmful,
-    order_of_tests,
-    refuse_unlike,
-    route_by,
-    routes,
-    threshold_p,
-)
+from calibration.routes import harmful
 from calibration.routing import Harm, RoutedBenchmark, RouteQuestion, RoutingRule
 from data.errors import BadInput, NotAllowed, TooFew
 from data.person import OPERATOR, Person
@@ -57,14 +47,15 @@ def simulated(random: np.random.Generator, instances: int, each: int = 1) -> pd.
 def test_the_exact_test_is_the_chance_of_so_few_harmful_and_betting_finds_what_is_safe():
     def exact(harmful: int, passed: int, bound: float) -> float:
         rows = np.arange(passed)
-        return threshold_p(rated_risks(np.zeros(passed), rows < harmful, rows), 0.0, bound, 1)
+        rated = rated_risks(np.zeros(passed), rows < harmful, rows)
+        return thresholds.threshold_p(rated, 0.0, bound, 1)
 
     assert exact(0, 45, 0.05) == pytest.approx(0.95**45)
     assert exact(1, 2, 0.5) == pytest.approx(0.75)
     assert exact(0, 0, 0.05) == 1.0
-    assert betting_p(np.full(100, -0.1), 0.1) < 0.001
-    assert betting_p(np.full(100, 0.9), 0.1) == pytest.approx(1.0, abs=0.05)
-    assert betting_p(np.empty(0), 0.1) == 1.0
+    assert thresholds.betting_p(np.full(100, -0.1), 0.1) < 0.001
+    assert thresholds.betting_p(np.full(100, 0.9), 0.1) == pytest.approx(1.0, abs=0.05)
+    assert thresholds.betting_p(np.empty(0), 0.1) == 1.0
 
 
 @pytest.mark.parametrize("each", [2, 5])
@@ -74,7 +65,7 @@ def test_betting_is_seldom_wrong_where_all_responses_of_an_instance_are_harmful_
     for _ in range(500):
         harmful = np.repeat(random.random(150) < bound, each)
         rated = rated_risks(np.zeros(150 * each), harmful, np.repeat(np.arange(150), each))
-        wrong += threshold_p(rated, 0.0, bound, each) <= 0.1
+        wrong += thresholds.threshold_p(rated, 0.0, bound, each) <= 0.1
     assert wrong / 500 <= 0.1
 
 
@@ -82,15 +73,15 @@ def test_tests_end_at_the_first_threshold_that_fails():
     risks = np.arange(300.0)
     harmful = (risks > 100) & (risks <= 200)
     rated = rated_risks(risks, harmful, np.arange(300))
-    found = fixed_sequence(rated, [50, 100, 150, 299], 0.05, 0.9, most=1)
+    found = thresholds.fixed_sequence(rated, [50, 100, 150, 299], 0.05, 0.9, most=1)
     assert found == (100, pytest.approx(0.95**101))
-    assert fixed_sequence(rated, [150, 50], 0.05, 0.9, most=1)[0] == -np.inf
+    assert thresholds.fixed_sequence(rated, [150, 50], 0.05, 0.9, most=1)[0] == -np.inf
 
 
 def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser():
     risks = np.arange(1000.0)
     rated = rated_risks(risks, risks >= 800, np.arange(1000))
-    order = order_of_tests(rated, 0.05, 1.5)
+    order = thresholds.order_of_tests(rated, 0.05, 1.5)
     assert order == sorted(order)
     assert 750 <= order[0] <= 800
 
@@ -102,7 +93,7 @@ def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each):
     everybody = simulated(random, 30_000, each)
     is_harmful, broken, certified, runs = harmful(everybody, LOW), 0, 0, 60
     for _ in range(runs):
-        rule = routes(simulated(random, 400, each), LOW, 0.05, 0.9)
+        rule = thresholds.routes(simulated(random, 400, each), LOW, 0.05, 0.9)
         if rule.certified:
             passed = everybody["risk"] <= rule.threshold
             broken += is_harmful[passed].mean() > 0.05
@@ -112,19 +103,19 @@ def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each):
 
 
 def test_a_bound_beyond_reach_passes_nothing_too_few_are_refused_and_sizes_are_told():
-    found = routes(simulated(np.random.default_rng(1), 60), LOW, 0.03, 0.9)
+    found = thresholds.routes(simulated(np.random.default_rng(1), 60), LOW, 0.03, 0.9)
     assert not found.certified
     assert (found.passed, found.responses) == (0, 60)
     assert found.expected_missed is None
     with pytest.raises(TooFew, match="20 instances"):
-        routes(simulated(np.random.default_rng(0), 20), LOW, 0.05, 0.9)
-    found = routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9)
+        thresholds.routes(simulated(np.random.default_rng(0), 20), LOW, 0.05, 0.9)
+    found = thresholds.routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9)
     assert (found.n_train, found.n_certify, found.rated) == (120, 180, 300)
 
 
 def test_what_is_caught_reads_ties_in_equal_parts_and_its_interval_is_over_instances():
     def caught(risks: list[float], is_harmful: list[bool]) -> float:
-        return caught_with_interval(rated_risks(risks, is_harmful, np.arange(5)))[0]
+        return thresholds.caught_with_interval(rated_risks(risks, is_harmful, np.arange(5)))[0]
 
     first = [True, False, False, False, False]
     assert caught([1.0] * 5, first) == pytest.approx(0.2)
@@ -132,16 +123,16 @@ def test_what_is_caught_reads_ties_in_equal_parts_and_its_interval_is_over_insta
     assert np.isnan(caught([1.0] * 5, [False] * 5))
     random = np.random.default_rng(0)
     risks, is_harmful = random.random(100), random.random(100) < 0.3
-    share, ends = caught_with_interval(rated_risks(risks, is_harmful, np.arange(100)))
+    share, ends = thresholds.caught_with_interval(rated_risks(risks, is_harmful, np.arange(100)))
     thrice = (np.repeat(values, 3) for values in (risks, is_harmful, np.arange(100)))
-    tripled, of_tripled = caught_with_interval(rated_risks(*thrice))
+    tripled, of_tripled = thresholds.caught_with_interval(rated_risks(*thrice))
     assert ends.low < share < ends.high
     assert tripled == pytest.approx(share)
     assert (of_tripled.low, of_tripled.high) == pytest.approx((ends.low, ends.high), abs=0.01)
 
 
 def known_of(scores, jury=JURORS, needed=3, harm=LOW):
-    return candidates(scores, jury, needed, harm.criterion)
+    return thresholds.candidates(scores, jury, needed, harm.criterion)
 
 
 def test_only_whole_juries_score_what_clinicians_rated_or_not_and_harm_is_by_score_or_distance():
@@ -154,10 +145,7 @@ def test_only_whole_juries_score_what_clinicians_rated_or_not_and_harm_is_by_sco
     assert lenient.jury.notna().all()
     alone = known_of(without(whole, (table.rater == "gpt")), ("claude", "llama"), 2)
     assert lenient.jury[3] == pytest.approx(alone.jury[3])
-    whole = little_study()
-    unrated = whole.ratings.response_id.isin(["aci-r0", "aci-r1"]) & (
-        whole.ratings.kind == "clinician"
-    )
+    unrated = table.response_id.isin(["aci-r0", "aci-r1"]) & (table.kind == "clinician")
     table = known_of(without(whole, unrated))
     assert len(table) == 30
     assert (table.jury + table.clinicians).notna().sum() == 28
@@ -170,11 +158,11 @@ def test_only_whole_juries_score_what_clinicians_rated_or_not_and_harm_is_by_sco
 
 def test_points_of_different_scales_or_of_a_criterion_that_one_lacks_are_refused():
     with pytest.raises(BadInput, match=r"different scales .*aci 1 to 5.*--benchmark"):
-        refuse_unlike(little_study(("aci", "med"), scales={"med": (1, 7)}), None)
+        thresholds.refuse_unlike(little_study(("aci", "med"), scales={"med": (1, 7)}), None)
     other = little_study(("aci", "med"), criteria={"med": ("tone",)})
     with pytest.raises(BadInput, match="med has no such criterion"):
-        refuse_unlike(other, "clarity")
-    table = candidates(other, JURORS, 3, "clarity")
+        thresholds.refuse_unlike(other, "clarity")
+    table = thresholds.candidates(other, JURORS, 3, "clarity")
     assert table.jury.isna().tolist() == [name == "med" for name in table.benchmark]
 
 
@@ -251,9 +239,8 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(run, 
     assert found["certified"]
     assert found["harm"] == {"kind": "low", "points": 2.0, "criterion": "composite"}
     assert (found["passed"] + found["read"], found["not_scored"]) == (200, 1)
-    assert out.startswith(
-        f"pass {found['passed']} responses, read {found['read']}: at most 20 % of"
-    )
+    told = f"pass {found['passed']} responses, read {found['read']}: at most 20 % of"
+    assert out.startswith(told)
     assert (found["n_train"], found["n_certify"], found["rated"]) == (60, 89, 149)
     rows = list(csv.DictReader(to.read_text().splitlines()))
     assert len(rows) == 200
@@ -287,7 +274,7 @@ def test_a_simulated_jury_says_so(run, demo, tmp_path, monkeypatch):
     assert "simulated-strict" in json.loads(to.read_text())["simulated"]
 
 
-KEEP = ("analyse", "route", "--at-most", "2", "--bound", "0.2", "--keep", "ward")
+KEEP = (*ASKED, "--keep", "ward")
 
 RULE = RoutingRule(
     harm=Harm("low", 2.0),
@@ -319,7 +306,7 @@ RULE = RoutingRule(
 )
 def test_what_the_rule_was_not_certified_for_is_read(jury, benchmark, rubric, decided):
     table = pd.DataFrame({"response_id": ["r1"], "benchmark": [benchmark], "risk": [-jury]})
-    found = route_by(RULE, table, {benchmark: rubric}).iloc[0]
+    found = thresholds.route_by(RULE, table, {benchmark: rubric}).iloc[0]
     assert (found["decision"], found["why"]) == decided
 
 
@@ -396,23 +383,18 @@ def test_bad_input_keeps_nothing(run, study, arguments, told):
     assert told in err
 
 
-def test_a_changed_rule_is_refused_and_found_by_a_check(run, study):
+def test_a_rule_says_what_is_not_as_it_was_and_a_changed_one_is_refused_and_found(run, study):
     assert run(*KEEP)[0] == 0
     assert verify(study).findings == ()
+    other = "UPDATE rater SET profile = '{\"model\": \"x\"}' WHERE handle = 'gpt'"
+    with study.begin() as connection:
+        connection.execute(text(other))
+    assert "not as it was certified: gpt" in run("analyse", "route", "--by", "ward")[1]
+    before = verify(study).findings
     bound = ("'\"bound\": 0.2'", "'\"bound\": 0.1'")
     changed = "UPDATE event SET detail = REPLACE(CAST(detail AS TEXT), {}, {}) WHERE action = {}"
     with study.begin() as connection:
         connection.execute(text(changed.format(*bound, "'routing rule kept'")))
     with pytest.raises(BadInput, match="is not as it was kept"):
         kept_rule(study, "ward")
-    assert verify(study).findings
-
-
-def test_a_rule_says_what_is_no_longer_as_it_was(run, study):
-    assert run(*KEEP)[0] == 0
-    with study.begin() as connection:
-        connection.execute(
-            text("UPDATE rater SET profile = '{\"model\": \"x\"}' WHERE handle = 'gpt'")
-        )
-    out = run("analyse", "route", "--by", "ward")[1]
-    assert "not as it was certified: gpt" in out
+    assert len(verify(study).findings) > len(before)

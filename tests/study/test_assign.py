@@ -17,9 +17,8 @@ from data.study.assignments import Assigned
 from medjury.services.design.assign import design, top_up
 from medjury.services.design.deal import GAP, Showing, arrange
 
-SIZES = st.tuples(
-    st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)
-)
+ENDS = ((1, 60), (1, 9), (1, 5), (1, 5), (0, 9))  # responses, raters, models, readings, seeds
+SIZES = st.tuples(*(st.integers(*ends) for ends in ENDS))
 QUICK = settings(max_examples=60, deadline=None)
 
 
@@ -65,9 +64,10 @@ def test_a_balanced_incomplete_block_design_is_found_where_one_exists(n, raters,
     assert set(plan.overlap.values()) == {n * k * (k - 1) // (raters * (raters - 1))}
 
 
-@pytest.mark.parametrize(
-    ("n", "raters", "k"), [(n, r, k) for r in (4, 5) for k in range(2, r) for n in range(1, 6)]
-)
+SMALL = [(n, r, k) for r in (4, 5) for k in range(2, r) for n in range(1, 6)]
+
+
+@pytest.mark.parametrize(("n", "raters", "k"), SMALL)
 def test_overlaps_are_as_equal_as_in_the_best_of_all_designs(n, raters, k):
     blocks = list(itertools.combinations(range(raters), k))
     best = min(
@@ -97,9 +97,7 @@ def linked_and_level(blocks, raters):
 
 @QUICK
 @given(st.integers(1, 25), st.integers(2, 6), st.integers(2, 8), st.integers(0, 9))
-def test_with_two_readings_each_clinician_sees_the_models_in_equal_parts(
-    instances, models, raters, seed
-):
+def test_of_two_readings_clinicians_see_models_in_equal_parts(instances, models, raters, seed):
     # Overlaps come first; that they cost the models one more at most was never exceeded.
     plan = design(items(instances * models, models), names(raters), 2, seed=seed)
     few = instances * models < raters * (raters - 1) // 2

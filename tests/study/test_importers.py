@@ -95,6 +95,7 @@ def test_one_bad_row_imports_nothing_and_is_named(engine, write, row, said):
         ("r.csv", HEAD + "i1,b,c\n", "row 2 has 3 cells, the header 8"),
         ("r.csv", HEAD + 'i1,b,"c\n', "row"),
         ("r.jsonl", "{", "row 1 is not whole JSON"),
+        ("r.jsonl", "[1]", "row 1 is list, not a JSON object"),
         ("r.docm", HEAD, "a header and no rows"),
         ("absent.csv", None, r"absent\.csv: No such file"),
         (".", None, "directory"),

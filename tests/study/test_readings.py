@@ -118,9 +118,8 @@ def test_answers_to_points_of_the_case_stand_apart_from_what_they_come_to(made):
         older = session.exec(select(PointSet).order_by(col(PointSet.id))).first()
         assert newest is not None
         assert older is not None
-        response = session.exec(
-            select(Response.id).where(Response.instance == newest.instance)
-        ).one()
+        query = select(Response.id).where(Response.instance == newest.instance)
+        response = session.exec(query).one()
         juror = session.exec(select(Rater.id).where(Rater.kind == Kind.JUROR)).first()
         about = {"response": response, "rater": juror, "pass_": 0, "replicate": 0}
         own = [(older.rubric_sha256, "old", 1.0), (newest.rubric_sha256, "point", 2.0)]

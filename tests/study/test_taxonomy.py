@@ -31,9 +31,8 @@ def test_medhelms_taxonomy_has_the_numbers_of_its_sources():
 def test_the_lists_have_35_37_and_46_benchmarks_and_15_of_22_leaves_have_one():
     found, listed = coverage(), {}
     for name, total in (("paper", 35), ("helm", 37), ("medhelm", 46)):
-        listed[name] = {
-            one for at in PLACES for one, lists in at.benchmarks.items() if name in lists
-        }
+        every = (one for at in PLACES for one in at.benchmarks.items())
+        listed[name] = {one for one, lists in every if name in lists}
         assert len(listed[name]) == sum(row.listed.get(name, 0) for row in found.rows) == total
     named = {one["name"] for one in read_toml(BENCHMARKS)["benchmark"]}
     assert listed["paper"] < listed["helm"] < listed["medhelm"] == {*known_places()} == named
