@@ -180,6 +180,9 @@ def test_a_replicate_is_what_pingouin_finds_in_the_resample_written_out(method, 
     resampled = next(draw_counts(grid.n_clusters, reps=2, seed=1))
     counts = np.vstack([np.ones(grid.n_clusters), resampled])
     drawn = scorer_iccs(grid, PANELS, method, counts)
+    pairs = [columns(grid, panel, method) for panel in PANELS]
+    iccs = [column_icc(one.clinicians[one.both], one.scorer[one.both], method) for one in pairs]
+    assert drawn[0] == pytest.approx(iccs, abs=1e-12)
     for resample, ours in zip(counts, drawn, strict=True):
         table = expand(grid, resample)
         members = [list(JURY.members), *([name] for name in SINGLES)]
@@ -254,33 +257,16 @@ def test_two_common_responses_are_too_few_and_a_mirrored_column_is_undefined():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_drawing_everything_once_gives_the_number_itself(method, missing):
-    grid = make_grid(missing=missing, seed=4)
-    drawn = scorer_iccs(grid, PANELS, method, np.ones((1, grid.n_clusters)))[0]
-    for ours, panel in zip(drawn, PANELS, strict=True):
-        pair = columns(grid, panel, method)
-        x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-        assert ours == pytest.approx(column_icc(x, y, method), abs=1e-12)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_moving_one_rater_up_or_renaming_responses_changes_nothing(method):
+def test_moving_one_rater_up_or_renaming_responses_changes_nothing_nor_a_stretched_z(method):
     grid = make_grid(seed=6)
     order = np.random.default_rng(0).permutation(24)
     moved = grid.composites[order].copy()
     moved[:, 5] += 0.7  # juror j0, everywhere
+    moved[:, 0] *= 3 if method == "paper" else 1
     other = grid_of(moved, grid.raters, np.arange(24))
     pairs = [columns(each, JURY, method) for each in (grid, other)]
     before, after = (column_icc(pair.clinicians, pair.scorer, method) for pair in pairs)
     assert after == pytest.approx(before, abs=1e-12)
-
-
-def test_stretching_one_raters_scale_changes_nothing_in_the_papers_method():
-    grid = make_grid(seed=7)
-    stretched = grid_of(grid.composites * [3, *[1] * 8], grid.raters, np.arange(24))
-    one_way, another = (columns(each, JURY, "paper") for each in (grid, stretched))
-    assert another.clinicians == pytest.approx(one_way.clinicians)
 
 
 def test_a_worked_example_by_hand_and_no_lower_bound():
@@ -305,22 +291,10 @@ def test_it_never_exceeds_1_and_shift_scale_and_order_change_nothing(scores, shi
     assert icc_consistency(scores[::-1, ::-1]) == pytest.approx(icc, rel=1e-9, abs=1e-9)
 
 
-@given(arrays(np.float64, (7, 2), elements=st.floats(-5, 5, width=16)))
-@settings(deadline=None)
-def test_two_columns_obey_the_covariance_identity(scores):
-    (vx, cov), (_, vy) = np.cov(scores.T)
-    if vx + vy + 2 * cov < 1e-3:
-        return
-    assert icc_consistency(scores) == pytest.approx(4 * cov / (vx + vy + 2 * cov), abs=1e-8)
-
-
 def test_a_wider_confidence_is_a_wider_interval_around_the_same_icc():
     narrow, wide = f_interval(0.5, 40, confidence=0.8), f_interval(0.5, 40, confidence=0.99)
     assert wide.low < narrow.low < 0.5 < narrow.high < wide.high
     assert f_interval(-1.2, 18).low < -1.2  # not cut at 0
-
-
-METHODS = ["paper", "published"]
 
 
 def tabled(scores, **options):

@@ -124,16 +124,6 @@ def test_responses_of_one_instance_share_its_weight():
     assert np.isinf(predicting.weighted_quantile(values, weights, 0.8)).all()
 
 
-@pytest.mark.parametrize("m", [9, 10, 25, 39])
-def test_a_new_value_is_within_the_quantile_as_often_as_its_rank_says(m):
-    # m + 1 exchangeable values: each is the new one equally often, exactly.
-    values = np.random.default_rng(m).exponential(size=m + 1)
-    weights = np.full(m, 1 / (m + 1))
-    others = [np.delete(values, new)[:, None] for new in range(m + 1)]
-    highest = [predicting.weighted_quantile(one, weights, 0.9)[0] for one in others]
-    assert np.mean(values <= highest) == pytest.approx(math.ceil((m + 1) * 0.9 - 1e-9) / (m + 1))
-
-
 def by_loops(rated, jury, parts, level):
     """Return the interval of CV+ as the paper writes it, in plain loops; one response an instance."""
     lows, highs = [], []
