@@ -46,14 +46,6 @@ def refused(folder, toml=OWN, prompt="Rate {{response}}"):
     return str(told.value)
 
 
-@pytest.mark.parametrize("name", ["generic", "aci_bench", "medi_qa", "chw_care_plan"])
-def test_a_shipped_rubric_anchors_every_point_of_one_to_five(name):
-    rubric = read_rubric(name)
-    assert rubric.name == name
-    assert all(sorted(one.anchors) == [1, 2, 3, 4, 5] for one in rubric.criterion)
-    assert all(len(set(one.anchors.values())) == 5 for one in rubric.criterion)
-
-
 def test_an_own_rubric_may_have_negative_points(tmp_path):
     rubric = read_rubric(own(tmp_path / "own"))
     assert list(rubric.scale.points) == [-2, -1, 0, 1, 2]
@@ -111,8 +103,10 @@ def test_a_wrong_rubric_is_refused_by_name(tmp_path, old, new, said):
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
-        ("Rate it", "{{response}} is missing"),
-        ("{{response}} {{author}}", "unknown placeholder"),
+        *(
+            ("Rate it", "{{response}} is missing"),
+            ("{{response}} {{author}}", "unknown placeholder"),
+        ),
         ("{{response}} {{reference}}", "although gold"),
     ],
 )
@@ -453,22 +447,20 @@ def test_the_gold_policy_is_what_the_prompt_says(tmp_path, old, new, gold):
     assert letter(tmp_path, source).gold == gold
 
 
-@pytest.mark.parametrize("inner", [ANNOTATION, f"src/{ANNOTATION}", "benchmark/annotation"])
-def test_a_folder_may_be_an_installation_a_checkout_or_the_package(tmp_path, inner):
-    found = read_helm(str(little(tmp_path / "h", inner, letter=annotator(braced(JUDGE)))))
-    assert list(found.rubrics) == ["letter"]
-    assert found.release == "HELM of unknown version"
-
-
-def test_the_release_is_read_beside_the_code(tmp_path):
+def test_a_folder_may_be_an_installation_a_checkout_or_the_package_with_the_release_beside_the_code(
+    tmp_path,
+):
     source = annotator(braced(JUDGE))
     site, checkout = little(tmp_path / "site", letter=source), tmp_path / "checkout"
     (site / "crfm_helm-0.5.16.dist-info").mkdir()
     little(checkout, f"src/{ANNOTATION}", letter=source)
     (checkout / "pyproject.toml").write_text('[project]\nname = "crfm-helm"\nversion = "0.5.8"\n')
-    places = {"site": 16, "site/helm": 16, "checkout": 8, "checkout/src/helm": 8}
-    for inner, release in places.items():
-        assert read_helm(str(tmp_path / inner)).release == f"crfm-helm 0.5.{release}"
+    little(tmp_path / "bare", "benchmark/annotation", letter=source)
+    old, new = "crfm-helm 0.5.8", "crfm-helm 0.5.16"
+    places = {"site": new, "site/helm": new, "checkout": old, "checkout/src/helm": old}
+    for inner, release in (places | {"bare": "HELM of unknown version"}).items():
+        found = read_helm(str(tmp_path / inner))
+        assert (found.release, [*found.rubrics]) == (release, ["letter"])
 
 
 def test_an_installed_package_is_found_by_name_and_never_imported(tmp_path, monkeypatch):
