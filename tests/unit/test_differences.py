@@ -80,11 +80,8 @@ def test_neither_resamples_nor_seed_change_a_difference():
 def test_identical_scorers_differ_by_exactly_nothing_with_p_1(method):
     table = scores()
     table["j1"] = table["j2"] = table["m"] = table["j0"]
-    others = {
-        "same": JURY,
-        "turned round": PanelColumns(("j2", "j1", "j0"), 3),
-        "one": PanelColumns(("j0",), 1),
-    }
+    turned, one = PanelColumns(("j2", "j1", "j0"), 3), PanelColumns(("j0",), 1)
+    others = {"same": JURY, "turned round": turned, "one": one}
     for row in difference_rows(scope_of(table, per=3, method=method), others):
         assert (row.difference, row.low, row.high, row.p) == (0, 0, 0, 1)
 
@@ -101,14 +98,6 @@ def test_scorers_with_different_responses_are_compared_on_the_common_ones_alone(
     assert "only responses that both scored: jury has 45, m 30" in note_of(row)
     assert row_of(table, "juror:j0", method=method, reps=99).n_responses == 45
     assert (row.low, row.high, row.p) == pytest.approx((alone.low, alone.high, alone.p))
-
-
-def test_a_real_difference_is_found_and_none_is_not():
-    table = scores(300, noise=0.6)
-    table["m"] = np.random.default_rng(5).normal(size=300)
-    metric = row_of(table, "metric:m")
-    assert metric.low > 0.5
-    assert 0 < metric.p < 1e-6
 
 
 def test_a_difference_that_hangs_on_one_instance_has_no_interval_and_says_why():
@@ -228,12 +217,8 @@ def test_the_error_is_that_of_steigers_test_of_two_dependent_correlations():
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.integers(0, 10**6),
-    st.integers(8, 80),
-    st.sampled_from([1, 2, 4]),
-    st.booleans(),
-    st.sampled_from(["paper", "published"]),
-    st.floats(0.3, 3),
+    *(st.integers(0, 10**6), st.integers(8, 80), st.sampled_from([1, 2, 4]), st.booleans()),
+    *(st.sampled_from(METHODS), st.floats(0.3, 3)),
 )
 def test_p_is_at_most_5_percent_exactly_where_the_interval_excludes_0(
     seed, n, per, ceiling, method, noise
@@ -306,23 +291,6 @@ def test_shift_and_order_change_nothing(method):
         for row, same in zip(rows, other, strict=True):
             before, after = ((one.difference, one.low, one.high, one.p) for one in (row, same))
             assert after == pytest.approx(before)
-
-
-@pytest.mark.parametrize("per", [1, 3])
-@pytest.mark.parametrize("method", ["paper", "published"])
-def test_a_weight_of_0_is_as_if_the_instance_had_never_been_there(method, per):
-    composites = study(30, 4, per=per, jurors=2)
-    first, second = juries(2)
-
-    def iccs(table):
-        pairs = (columns(grid(table), PanelColumns(names, 2), method) for names in (first, second))
-        return [column_icc(pair.clinicians, pair.scorer, method) for pair in pairs]
-
-    instance = np.arange(30) // per
-    again = [iccs(composites[instance != one]) for one in range(30 // per)]
-    found = difference(composites, (first, second), per=per, method=method)
-    by_hand = icc_difference(*np.array([iccs(composites), *again]).T)
-    assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(by_hand))
 
 
 def test_the_other_way_round_everything_has_the_other_sign():

@@ -635,11 +635,11 @@ def test_jurors_who_never_rated_the_same_response_are_no_jury():
     assert "undefined" in note_of(rows[0])
 
 
-def test_a_front_worked_by_hand():
+def test_a_front_worked_by_hand_and_who_has_no_icc_or_no_known_cost_is_off_it():
     # 0.5 for 3 is beaten by 0.6 for 2; 0.9 for 5 by nobody; 0.6 for 4 has an equal for less.
-    icc = np.array([0.3, 0.6, 0.5, 0.9, 0.6])
-    usd = np.array([1.0, 2.0, 3.0, 5.0, 4.0])
-    assert juries.on_front(icc, usd).tolist() == [True, True, False, True, False]
+    icc = np.array([0.3, 0.6, 0.5, 0.9, 0.6, 0.95, NAN, NAN])
+    usd = np.array([1.0, 2.0, 3.0, 5.0, 4.0, NAN, 0.0, NAN])
+    assert juries.on_front(icc, usd).tolist() == [True, True, False, True, *[False] * 4]
 
 
 @pytest.mark.parametrize("method", METHODS)

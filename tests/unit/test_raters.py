@@ -203,10 +203,9 @@ def test_preferences_that_cannot_be_told_apart_are_undefined(how, families):
         assert "cannot tell the jurors' preferences apart" in note_of(row)
 
 
-def rated(n=60, clinicians=4, jurors=3, seed=0, severities=None):
-    random = np.random.default_rng(seed)
-    raters = clinicians + jurors
-    own = 0.5 * random.normal(size=raters) if severities is None else np.asarray(severities)
+def rated(n=60, clinicians=4, jurors=3):
+    random, raters = np.random.default_rng(0), clinicians + jurors
+    own = 0.5 * random.normal(size=raters)
     table = 3 + random.normal(size=(n, 1)) + own + 0.6 * random.normal(size=(n, raters))
     for row in table:
         row[random.permutation(clinicians)[2:]] = NAN
@@ -232,17 +231,6 @@ def test_the_interval_is_the_t_interval_of_single_responses():
     assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
 
 
-def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict():
-    table = rated(n=200, severities=[0, 0, 0, 0, -0.8, 0, 0.8], seed=5)
-    rows = {row.rater: row for row in severity_rows(scope_of(table, 4))}
-    # Five raters a response: j0's others are two clinicians, j1 and j2, 0.2 above 0 together.
-    assert rows["j0"].low < -0.8 - 0.2 < rows["j0"].high
-    assert rows["j2"].low < 0.8 + 0.2 < rows["j2"].high
-    for row in rows.values():  # many raters: nobody is called strict for an interval of his own
-        assert "stricter" not in note_of(row)
-        assert "lenient" not in note_of(row)
-
-
 def test_severity_is_in_points_under_both_methods_without_metrics_and_undefined_with_a_reason():
     rows = severity_rows(scope_of([[3, NAN, 4], [2, NAN, 4], [1, NAN, 2]], 1))
     assert math.isnan(rows[1].severity)
@@ -257,17 +245,11 @@ def test_severity_is_in_points_under_both_methods_without_metrics_and_undefined_
 
 
 @pytest.mark.slow
-def test_without_a_slope_a_false_alarm_comes_as_often_as_said():
-    alarms = [by_length(*texts(n=120, seed=seed))["j0"].p < 0.05 for seed in range(600)]
-    assert np.mean(alarms) < 0.08  # 5 % in the long run; 30 instances
-
-
-@pytest.mark.slow
-def test_without_preferences_a_false_alarm_in_a_juror_comes_as_often_as_said():
-    alarms = [
-        [row.p < 0.05 for row in by_family(*written(n=120, seed=seed))] for seed in range(200)
-    ]
-    assert np.mean(alarms) < 0.08  # 5 % in the long run; 30 instances
+def test_without_a_slope_or_preferences_a_false_alarm_comes_as_often_as_said():
+    slopes = [by_length(*texts(n=120, seed=seed))["j0"].p < 0.05 for seed in range(600)]
+    families = [by_family(*written(n=120, seed=seed)) for seed in range(200)]
+    alarms = np.mean(slopes), np.mean([[row.p < 0.05 for row in rows] for rows in families])
+    assert max(alarms) < 0.08  # 5 % in the long run; 30 instances
 
 
 def figures(what, change):

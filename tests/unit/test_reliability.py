@@ -8,9 +8,6 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from kit.composites import SHROUT_FLEISS, table
 from kit.composites import crossed as crossed_of
 from kit.composites import grid_of as grid_of_composites
@@ -437,16 +434,6 @@ def test_points_shift_nothing_and_their_unit_scales_every_variance():
     one, other = crossed_model(grid.composites), crossed_model(10 * grid.composites + 1000)
     before, after = ([each.response, each.rater, each.residual] for each in (one, other))
     assert after == pytest.approx([100 * part for part in before], rel=1e-5)
-
-
-@given(arrays(np.float64, st.tuples(st.integers(3, 9), st.just(2)), elements=st.integers(1, 5)))
-@settings(max_examples=60, deadline=None)
-def test_order_of_the_two_and_a_common_constant_change_nothing(pairs):
-    icc = icc_one(pairs)
-    assume(np.isfinite(icc))
-    assert icc <= 1 + 1e-12
-    assert icc_one(pairs[:, ::-1]) == pytest.approx(icc, abs=1e-9)
-    assert icc_one(pairs + 7) == pytest.approx(icc, abs=1e-9)
 
 
 @pytest.mark.parametrize(

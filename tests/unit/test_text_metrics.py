@@ -40,18 +40,9 @@ PARTS = dict.fromkeys(SQUARE, (WIDTH, WIDTH)) | {
     "output.dense": (WIDTH, INNER),
     "output.LayerNorm": (WIDTH,),
 }
-CONFIG = {
-    "model_type": "bert",
-    "type_vocab_size": 2,
-    "layer_norm_eps": 1e-12,
-    "hidden_size": WIDTH,
-    "intermediate_size": INNER,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "hidden_act": "gelu",
-    "vocab_size": len(VOCABULARY),
-    "max_position_embeddings": LONGEST,
-}
+CONFIG = {"model_type": "bert", "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu"}
+CONFIG |= {"num_hidden_layers": 2, "num_attention_heads": 2, "max_position_embeddings": LONGEST}
+CONFIG |= {"hidden_size": WIDTH, "intermediate_size": INNER, "vocab_size": len(VOCABULARY)}
 
 
 def write_backbone(folder, *, loudness=1.0):
@@ -84,9 +75,7 @@ def write_safetensors(path, tensors, dtype="F32"):
 
 def _shapes():
     rows = {"word": len(VOCABULARY), "position": LONGEST, "token_type": 2}
-    shapes = {
-        f"embeddings.{name}_embeddings.weight": (count, WIDTH) for name, count in rows.items()
-    }
+    shapes = {f"embeddings.{name}_embeddings.weight": (n, WIDTH) for name, n in rows.items()}
     shapes |= _vectors("embeddings.LayerNorm", WIDTH)
     for layer in range(2):
         for part, size in PARTS.items():
@@ -114,9 +103,7 @@ GOOGLE = RougeScorer(["rougeL"], use_stemmer=True)
 
 
 def google(pairs):
-    return [
-        GOOGLE.score(reference, prediction)["rougeL"].fmeasure for prediction, reference in pairs
-    ]
+    return [GOOGLE.score(reference, found)["rougeL"].fmeasure for found, reference in pairs]
 
 
 def notes(name):
