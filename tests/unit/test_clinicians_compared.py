@@ -190,8 +190,7 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
     ("method", "own", "reason"),
     [
         ("published", [2.0, *[np.nan] * 39], "undefined: 1 response has all the scores needed"),
-        ("paper", [3.0] * 40, "undefined: no variance"),
-        ("published", [3.0] * 40, "undefined: no variance"),
+        *((method, [3.0] * 40, "undefined: no variance") for method in ("paper", "published")),
     ],
 )
 def test_a_clinician_who_cannot_be_compared_is_named_with_the_reason(method, own, reason):
@@ -234,9 +233,8 @@ def test_for_others_like_these_it_is_the_jackknife_over_clinicians_and_over_inst
     jackknife = 3 * np.var(without)  # (C - 1) / C times the sum of squares
     half = np.sqrt(stats.t.ppf(0.975, 3) ** 2 * jackknife + (1.959964 * error) ** 2)
     ends = population_interval(found, differences, error)
-    assert (ends.low, ends.high) == pytest.approx(
-        (found.difference - half, found.difference + half)
-    )
+    own = found.difference
+    assert (ends.low, ends.high) == pytest.approx((own - half, own + half))
 
 
 def test_for_others_like_these_it_is_wider_and_widest_where_clinicians_differ():

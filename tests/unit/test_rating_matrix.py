@@ -81,10 +81,8 @@ def test_z_within_few_responses_lowers_the_icc_by_about_what_the_table_says(each
         np.put_along_axis(given, readers, np.take_along_axis(scores, readers, axis=1), axis=1)
         jury = z_within_raters(scores[:, -1:])[:, 0]
         as_if_known = mean_of_given(given / np.sqrt(2))
-        iccs = [
-            column_icc(column, jury, "paper")
-            for column in (as_if_known, mean_of_given(z_within_raters(given)))
-        ]
+        both = as_if_known, mean_of_given(z_within_raters(given))
+        iccs = [column_icc(column, jury, "paper") for column in both]
         lowered.append(iccs[0] - iccs[1])
     assert np.mean(lowered) == pytest.approx(LOWERED / each, abs=0.02)
 
@@ -122,14 +120,11 @@ THREE = {"accuracy": 5, "completeness": 3, "clarity": 4}
 TWO = {"accuracy": 2, "clarity": 3}
 WHOLE, METRIC = ("aci-1", "a", THREE), ("aci-1", "bert", {"f": 0.9, "p": 0.7}, "metric")
 AGAIN = [
-    *(
-        ("aci-1", "a", dict.fromkeys(THREE, score), "clinician", n)
-        for n, score in enumerate((2, 5))
-    ),
+    *(("aci-1", "a", dict.fromkeys(THREE, score), "clinician", n) for n, score in ((0, 2), (1, 5))),
     *(("aci-1", "j", dict.fromkeys(THREE, score), "juror", 0, n) for n, score in enumerate((1, 4))),
     ("aci-1", "j", {"accuracy": 5}, "juror", 0, 2),
 ]
-PART = ("aci-2", "a", {"accuracy": 5, "completeness": 2})
+PART, CHW_1 = ("aci-2", "a", {"accuracy": 5, "completeness": 2}), ("chw-1", "a", TWO)
 COMPOSITES = {
     "mean of criteria": ([WHOLE, ("chw-1", "a", TWO)], None, {"aci-1 a": 4, "chw-1 a": 2.5}, {}),
     "one is lacking": ([WHOLE, PART], None, {"aci-1 a": 4}, {"a": 1}),
@@ -137,12 +132,7 @@ COMPOSITES = {
     "NaN": ([WHOLE, ("aci-2", "a", THREE | {"clarity": NAN})], None, {"aci-1 a": 4}, {"a": 1}),
     "off the rubric": ([("chw-1", "a", TWO | {"empathy": 5})], None, {"chw-1 a": 2.5}, {}),
     "repeats and replicates": (AGAIN, None, {"aci-1 a": 3.5, "aci-1 j": 2.5}, {"j": 1}),
-    "one criterion": (
-        [WHOLE, PART, ("chw-1", "a", TWO)],
-        "completeness",
-        {"aci-1 a": 3, "aci-2 a": 2},
-        {},
-    ),
+    "one criterion": ([WHOLE, PART, CHW_1], "completeness", {"aci-1 a": 3, "aci-2 a": 2}, {}),
     "a metric's own": ([METRIC, WHOLE], None, {"aci-1 bert": 0.8, "aci-1 a": 4}, {}),
     "a metric's own, of one": ([METRIC, WHOLE], "clarity", {"aci-1 bert": 0.8, "aci-1 a": 4}, {}),
     "a metric alone": ([METRIC], None, {"aci-1 bert": 0.8}, {}),
@@ -159,10 +149,8 @@ def test_a_composite_is_the_mean_of_what_was_asked_and_a_reading_that_lacks_some
     found = composites(study_of(*(rate(*one) for one in readings)), criterion)
     names = found.values["response_id"] + " " + found.values["rater"]
     assert dict(zip(names, found.values["composite"], strict=True)) == pytest.approx(expected)
-    assert (
-        dict(zip(found.incomplete["rater"], found.incomplete["readings"], strict=True))
-        == incomplete
-    )
+    lacking = zip(found.incomplete["rater"], found.incomplete["readings"], strict=True)
+    assert dict(lacking) == incomplete
     assert {*found.incomplete["benchmark"]} <= {"aci"}
 
 

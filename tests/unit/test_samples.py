@@ -93,9 +93,7 @@ WORKED_OUT = {
 def test_every_response_has_an_id_a_text_and_a_model_of_its_own_in_its_instance():
     for names in (("response_id",), ("response",), ("instance_id", "model")):
         assert len({tuple(row[name] for name in names) for row in ROWS}) == len(ROWS)
-    instances = {
-        tuple(row[name] for name in ("instance_id", "context", "reference")) for row in ROWS
-    }
+    instances = {(row["instance_id"], row["context"], row["reference"]) for row in ROWS}
     assert len(ROWS) == 3 * len(instances) == 3 * len({row["instance_id"] for row in ROWS})
     models = {row["model"] for row in ROWS}
     assert {one.partition("/")[0] for one in models} == {"simulated"}
@@ -106,9 +104,7 @@ def test_every_response_has_an_id_a_text_and_a_model_of_its_own_in_its_instance(
 def test_the_plan_has_each_criterion_of_each_response_once_from_1_to_5():
     quality = samples.planned()
     assert quality.keys() == {row["response_id"] for row in ROWS}
-    criteria = {
-        one["name"]: set(read_rubric(one["rubric"]).criteria) for one in samples.benchmarks()
-    }
+    criteria = {one["name"]: {*read_rubric(one["rubric"]).criteria} for one in samples.benchmarks()}
     assert criteria.keys() == {row["benchmark"] for row in ROWS} | {samples.CLOSED_ENDED}
     for row in ROWS:
         assert quality[row["response_id"]].keys() == criteria[row["benchmark"]]
@@ -116,11 +112,8 @@ def test_the_plan_has_each_criterion_of_each_response_once_from_1_to_5():
 
 
 def test_clinicians_ratings_are_whole_points_and_the_same_whenever_they_are_drawn():
-    readings = [
-        samples.SimulatedReading(who, row["response_id"])
-        for who in samples.CLINICIANS
-        for row in ROWS[:20]
-    ]
+    ids = [row["response_id"] for row in ROWS[:20]]
+    readings = [samples.SimulatedReading(who, name) for who in samples.CLINICIANS for name in ids]
     drawn = list(samples.clinicians_ratings(readings, seed=1))
     assert drawn == list(samples.clinicians_ratings(reversed(readings), seed=1))
     assert drawn != list(samples.clinicians_ratings(readings, seed=2))
@@ -181,10 +174,8 @@ def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alo
     keys = read_keys(samples.KEYS)
     right = defaultdict(list)
     for row in ANSWERS:
-        limits = keys[row["instance_id"]]
-        right[row["model"].removeprefix("simulated/")].append(
-            medcalc_match(limits, row["response"])
-        )
+        match = medcalc_match(keys[row["instance_id"]], row["response"])
+        right[row["model"].removeprefix("simulated/")].append(match)
     shares = {model: np.mean(matches) for model, matches in right.items()}
     assert shares == pytest.approx({"alder": 8 / 12, "birch": 11 / 12, "cedar": 7 / 12})
     assert "6 mg" in {row["response"] for row in ANSWERS}

@@ -14,6 +14,7 @@ from calibration.differences import holm
 from calibration.intervals import icc_difference, left_out
 from calibration.notes import told
 from calibration.protocol import Critical
+from calibration.scores import Scores
 from calibration.subgroups import Finding, group_names, subgroup_rows
 from calibration.values import AnalysisOptions
 from calibration.weighted import scorer_iccs
@@ -37,9 +38,8 @@ def drawn(random, n, noise, per=1):
 def apart(grid, first):
     """Return the difference of the jury's ICC on some responses to that on the rest."""
     weights, sides = left_out(grid.n_clusters), (grid.only(first), grid.only(~first))
-    return icc_difference(
-        *(scorer_iccs(one, [TWO_JURORS], "paper", weights)[:, 0] for one in sides)
-    )
+    iccs = (scorer_iccs(one, [TWO_JURORS], "paper", weights)[:, 0] for one in sides)
+    return icc_difference(*iccs)
 
 
 def halves(scores, values=("de", "en"), name="language"):
@@ -53,11 +53,8 @@ def test_a_subgroups_icc_is_that_of_a_study_of_its_responses_alone():
     scores = halves(study(n=80, seed=4))
     row = rows_of(scores)["language", "de"]
     own = {one for one, value in scores.groups["language"].items() if value == "de"}
-    tables = {
-        name: table[table["response_id"].isin(own)]
-        for name, table in (("ratings", scores.ratings), ("responses", scores.responses))
-    }
-    alone = replace(scores, **tables, groups={"all": dict.fromkeys(own, "in")})
+    tables = (one[one["response_id"].isin(own)] for one in (scores.ratings, scores.responses))
+    alone = Scores(*tables, scores.rubrics, groups={"all": dict.fromkeys(own, "in")})
     whole = rows_of(alone)["all", "in"]
     assert (row.n, row.icc) == (40, pytest.approx(whole.icc))
     assert (row.low, row.high, row.bias) == pytest.approx((whole.low, whole.high, whole.bias))
@@ -68,9 +65,8 @@ def test_a_subgroups_icc_is_that_of_a_study_of_its_responses_alone():
 def test_bias_is_the_mean_of_jury_minus_clinicians_with_students_interval():
     # one response an instance: 1, 0, 2, 1, ... above the clinicians
     gaps = np.tile([1.0, 0.0, 2.0, 1.0], 10)
-    row = rows_of(
-        rated([[2.0]] * 40, (2 + gaps)[:, None], groups={"sex": ["f"] * 20 + ["m"] * 20})
-    )["sex", "f"]
+    groups = {"sex": ["f"] * 20 + ["m"] * 20}
+    row = rows_of(rated([[2.0]] * 40, (2 + gaps)[:, None], groups=groups))["sex", "f"]
     ends = stats.t.interval(0.95, 19, gaps[:20].mean(), stats.sem(gaps[:20]))
     assert row.bias == 1
     assert (row.bias_low, row.bias_high) == pytest.approx(ends)
