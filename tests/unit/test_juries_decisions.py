@@ -202,8 +202,7 @@ def test_a_study_too_small_to_show_that_a_jury_agrees_is_sent_for_more_responses
 FEW = [
     ({"instances": 19}, "few_to_choose", "do_more_instances"),
     ({"instances": 19, "responses": 50}, "few_to_choose", "do_run_jury_on"),
-    ({"low": NAN}, "no_interval", "do_shared_responses"),
-    ({"lost": 21}, "icc_lost", "do_shared_responses"),
+    *(({"low": NAN}, "no_interval", SHARED), ({"lost": 21}, "icc_lost", SHARED)),
 ]
 
 
