@@ -311,7 +311,10 @@ def test_the_same_seed_gives_the_same_figures_whatever_the_order_of_the_rows():
 
 @pytest.mark.parametrize(
     ("wanted", "words"),
-    [({"jurors": ()}, "no jury"), ({"reps": 0}, "reps=0"), ({"seed": -1}, "seed=-1")],
+    [
+        *(({"jurors": ()}, "there is no jury"), ({"by": ["experts"]}, "by=experts")),
+        *(({"reps": 0}, "reps=0"), ({"seed": -1}, "seed=-1")),
+    ],
 )
 def test_what_no_comparison_can_have_is_refused(wanted, words):
     with pytest.raises(BadInput, match=words):
