@@ -17,7 +17,10 @@ from kit.commands import demo_of_run
 from kit.jurors import Stub
 from kit.servers import serving
 from kit.studies import import_small
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache
 
+from data import database
 from data.database import open_study
 from medjury import main
 from medjury.cli import files, output  # noqa: F401 rich reads COLUMNS once: before any test sets it
@@ -73,6 +76,35 @@ def cheap_hashes():
     with pytest.MonkeyPatch.context() as patch:
         for place in ("data.study.access", "data.study.people"):
             patch.setattr(import_module(place), "PasswordHasher", cheap)
+        yield
+
+
+class Same(SQLiteDialect_pysqlite):
+    """What speaks to every SQLite study: for a cache of statements, all of them are one."""
+
+    supports_statement_cache = True
+
+    def __hash__(self):
+        return hash(Same)
+
+    def __eq__(self, other):
+        return isinstance(other, Same)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_compiled_once():
+    """Let the engines of all studies share what one of them has compiled: each compiles what it is first asked."""
+    made, compiled = database.create_engine, LRUCache(2000)
+
+    def create_engine(url, **settings):
+        engine = made(url, **settings)
+        if type(engine.dialect) is SQLiteDialect_pysqlite:
+            engine.dialect.__class__ = Same
+            engine.update_execution_options(compiled_cache=compiled)
+        return engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "create_engine", create_engine)
         yield
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from kit.packaged_study import altered, database_of, does, parts_of
-from kit.sealed_study import fill_all
+from kit.sealed_study import fill_all, withdraw_some
 from kit.study_place import all_rows
 from sqlalchemy import Engine
 
@@ -38,6 +38,7 @@ def packages(tmp_path_factory, study_in):
     url = study_in(folder)
     engine = open_study(url, create=True)
     fill_all(engine)
+    withdraw_some(engine)
     engine.dispose()
     paths = {kind: folder / f"{kind}.zip" for kind in KINDS}
     for kind, options in KINDS.items():
@@ -111,6 +112,7 @@ def test_a_cell_changed_with_all_digests_made_anew_is_refused(packages, kind, ta
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # it writes and reads 60 packages for a wide table
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", PACKED, ids=str)
 def test_every_column_of_every_table_of_a_package_is_held_to_the_record(packages, kind, table):
