@@ -18,7 +18,7 @@ import pytest
 from kit.measured import COMMAND, MEASURED, run_python
 
 from data.errors import BadFile
-from data.importers.inspect_logs import read_log
+from data.importers.log_file import read_log
 from data.importers.safe import Unsafe, in_child, read_json
 from data.importers.source import Source
 from data.importers.table import TableFile

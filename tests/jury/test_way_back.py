@@ -41,7 +41,7 @@ from sqlalchemy import Engine, text
 
 from data.card import NOT_APPLICABLE, Card, ExportRow
 from data.errors import BadInput
-from data.importers.inspect_logs import read_log
+from data.importers.log_file import read_log
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import read_helm
 from jury.exports.bundle import Export, write_folder

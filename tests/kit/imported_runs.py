@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
-from data.importers.inspect_logs import read_log
+from data.importers.log_file import read_log
 from data.schema import Rater
 
 TEMPLATE = """Rate the answer on a scale of 1 to 5 (1 = poor, 5 = good).
