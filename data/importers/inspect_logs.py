@@ -1,8 +1,6 @@
 """Finished runs of Inspect: responses, and scores as verdicts of jurors.
 
-Only complete and valid verdicts on a rubric become ratings. A log is a zip of JSON (.eval) or one JSON
-file; what no class here names is ignored. Nothing is unpacked to disk, and one sample after the other
-is read by a process of its own.
+Only complete and valid verdicts on a rubric become ratings. What no class here names is ignored.
 """
 
 import math

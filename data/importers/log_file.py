@@ -1,6 +1,7 @@
 """What stands in a file of Inspect: a zip of JSON (.eval) or one JSON file, read by a process of its own.
 
-That process imports this module, which loads nothing of what a log means.
+That process imports this module, which loads nothing of what a log means. Nothing is unpacked to disk,
+and one sample is read after the other.
 """
 
 from collections.abc import Iterator
@@ -41,11 +42,9 @@ def read_log(path: Path) -> Found:
 def _parts(path: Path) -> Iterator[dict[str, Any]]:
     """Yield a log's head, and then its samples."""
     with path.open("rb") as file:
-        is_zip = file.read(2) == b"PK"
-        if is_zip:
+        if file.read(2) == b"PK":
             yield from _parts_of_zip(path, file)
-    if is_zip:
-        return
+            return
     if path.suffix.lower() == ".eval":
         raise wrong(path, "no .eval log, or cut short; copy it again")
     parts = json_parts(path)

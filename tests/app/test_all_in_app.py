@@ -8,7 +8,7 @@ from functools import cache
 from urllib.parse import parse_qsl
 
 import pytest
-from kit.browsers import RITA, drawn_page, end_computing, screen_of
+from kit.browsers import RITA, drawn_page, screen_of
 from kit.commands import command
 from kit.studies import AUTHOR, fill, rated
 
@@ -88,7 +88,6 @@ def labels(study, tmp_path_factory):
         patch.setenv("MEDJURY_DB", study.url.render_as_string(hide_password=False))
         yield cache(_labels)
         served().dispose()
-        end_computing()
 
 
 def _labels(address):

@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from streamlit.testing.v1 import AppTest
 
-from annotate import compute
 from data.person import Person
 from data.schema import Role
 from kit.servers import Server
@@ -171,9 +170,3 @@ def said(page: AppTest) -> str:
 def labelled(parts: Iterable[Any], label: str) -> Any:
     """Return the control of a drawn page with this label."""
     return next(one for one in parts if one.label == label)
-
-
-def end_computing() -> None:
-    """End the processes that computed for the pages; the next page starts others."""
-    for lane in compute._lanes.values():
-        lane.end()
