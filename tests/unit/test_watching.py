@@ -292,12 +292,8 @@ UNSURE = [Plan(then=0.4, before=3), *(Plan(then=0.4, report=size) for size in (1
         *((plan, 300, 0, 0.08) for plan in (Plan(before=3), Plan(marks="ceiling"), STEEP, STARTED)),
         *((plan, 300, 0, 0.08) for plan in (Plan(marks="ceiling", before=3), Plan(report=100))),
         *((plan, 300, 0, 0.08) for plan in (Plan(instances=7, per=3, before=3), Plan(before=1))),
-        (
-            Plan(then=0.4),
-            500,
-            0.8,
-            1,
-        ),  # from 60 to 40, and less often where the target is uncertain
+        # From 60 to 40, and less often where the target is uncertain.
+        (Plan(then=0.4), 500, 0.8, 1),
         *((UNSURE[0], 250, 0.22, 0.4), (UNSURE[1], 250, 0.3, 0.5), (UNSURE[2], 250, 0.68, 0.84)),
     ],
 )
