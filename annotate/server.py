@@ -1,5 +1,6 @@
 """Serving the application: `medjury serve`."""
 
+import gc
 import importlib.resources
 import os
 import socket
@@ -34,6 +35,7 @@ LONGEST_HEAD = 64 * 1024  # bytes of a request's line and headers; nginx passes 
 LARGEST_MESSAGE = 4_000_000  # bytes over a WebSocket: rubrics, descriptions, panels
 MOST_CONNECTIONS = 800  # of all browsers: a process has 1,024 files by default
 SECONDS_BETWEEN_PINGS = 30
+MADE_BETWEEN = 1_000  # objects, before garbage is looked for; fewer than in a command's process
 NO_COORDINATOR = (
     "medjury: nobody can steer this study here yet: "
     "`medjury rate people add NAME --role coordinator` prints a code"
@@ -115,6 +117,8 @@ async def _warm(engine: Engine, _: st.App) -> AsyncIterator[dict[str, Any]]:
     """Import the rating page, and compute the first figures, before anybody waits for them."""
     import annotate.screens.rate  # noqa: F401 for its effect on sys.modules
 
+    gc.freeze()  # no rater waits while the imported is looked through
+    gc.set_threshold(MADE_BETWEEN)  # a closed session's garbage is soon found
     Thread(target=_compute_ahead, args=(engine,), daemon=True).start()
     yield {}
     compute.close()

@@ -1,12 +1,15 @@
 """medjury: blinded clinician ratings, LLM juries, and how well they agree."""
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from medjury.own_packages import put_first
 
-__all__ = ["check", "main"]
+__all__ = ["check", "main", "program"]
+
+MADE_BETWEEN = 50_000  # objects, before a command looks for garbage among them
 
 put_first()
 
@@ -29,3 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         print("medjury: stopped", file=sys.stderr)
         sys.exit(130)
+
+
+def program() -> NoReturn:
+    """Be the process of one command: it seldom looks through all it has imported, and not at its end."""
+    gc.set_threshold(MADE_BETWEEN)
+    try:
+        main()
+    finally:
+        gc.freeze()

@@ -1,5 +1,5 @@
 """Run the command line as `python -m medjury`."""
 
-from medjury import main
+from medjury import program
 
-main()
+program()

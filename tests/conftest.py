@@ -35,6 +35,7 @@ MARKS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let a command leave its connection to a server open, as a process that ends may."""
+    gc.disable()  # until all is collected: what test files import stays
     config.addinivalue_line("filterwarnings", f"ignore:{LEFT_OPEN}:ResourceWarning")  # in a test
     warnings.filterwarnings("ignore", LEFT_OPEN, ResourceWarning)  # after the last one
     # The first draw of a process reads tables from disk, however fast those that follow are.
@@ -67,6 +68,7 @@ def pytest_collection_finish():
     """Let no garbage collection of the run go over all that was imported and collected."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
