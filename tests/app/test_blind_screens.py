@@ -92,6 +92,13 @@ def drawn(script, **address):
         app.query_params[name] = value
     app.run()
     assert not app.exception, [one.value for one in app.exception]
-    return "\n".join(str(one.proto) for one in (*app.main, *app.sidebar)), [
-        one.label for one in app.tabs
-    ]
+    return "\n".join(map(sent, (*app.main, *app.sidebar))), [one.label for one in app.tabs]
+
+
+def sent(element):
+    """Return what an element sends; of a table its cells as text, in which times can be told."""
+    if element.type != "dataframe":
+        return str(element.proto)
+    told = type(element.proto).FromString(element.proto.SerializeToString())
+    told.arrow_data.ClearField("data")
+    return f"{told}{element.value.dtypes}\n{element.value.to_csv()}"

@@ -299,9 +299,9 @@ def test_a_planted_position_bias_is_named_and_a_fair_juror_seldom(fair):
     assert sum(note is not None for note in biased) <= 5  # 5 % expected
 
 
-def held(ends, **design):
+def held(ends, very_many=6_000, **design):
     """Return how often intervals of like for like cover the difference in very many pairs."""
-    truth = by_scorer(simulated(10**6, **design | {"pairs": 6_000}))["like_for_like"].difference
+    truth = by_scorer(simulated(10**6, **design | {"pairs": very_many}))["like_for_like"].difference
     return float(np.mean([row.low <= truth <= row.high for row in ends]))
 
 
@@ -320,7 +320,7 @@ def test_like_for_like_covers_in_a_few_studies(fair):
 @pytest.mark.timeout(3600)
 def test_like_for_like_covers_what_it_says(design):
     rows = (by_scorer(simulated(seed, **design))["like_for_like"] for seed in range(2000))
-    assert 0.93 <= held(rows, **design) <= 0.97
+    assert 0.93 <= held(rows, 20_000, **design) <= 0.97  # of fewer, the truth is off by 0.2 SE
 
 
 def test_a_jury_as_good_as_a_clinician_is_shown_and_a_bad_one_is_not():
