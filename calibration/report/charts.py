@@ -167,7 +167,9 @@ def chart_periods(periods: Sequence["PeriodRow"], floor: float, target: float) -
         ("floor", floor, WARNING, [6, 4], 10),
         ("target", target, INK, [1, 3], -7),
     ):
-        level = of_rows([{"at": at, "words": f"{name} {at:.2f}"}] if math.isfinite(at) else [])
+        if not math.isfinite(at):
+            continue  # a mark of nothing has no name for who cannot see it
+        level = of_rows([{"at": at, "words": f"{name} {at:.2f}"}])
         words = level.mark_text(align="left", dx=6, dy=away, color=color, fontSize=11)
         drawn += level.mark_rule(color=color, strokeDash=dash, strokeWidth=1.3).encode(y="at:Q")
         drawn += words.encode(x=alt.value(0), y="at:Q", text="words:N")

@@ -1,9 +1,11 @@
 """The jury screen in Chromium: a run outlives the page, is stopped and taken up, and juries are ranked."""
 
+import re
+
 import pytest
 from kit import screens
 from kit.browsers import wait_settled
-from kit.jurors import Do, Seen, Stub
+from kit.jurors import Do, Seen, Stub, verdict
 from kit.rating_study import build, row, rubric
 from kit.screens import WAIT_MS, keep, panel, sheet, start, wait_run
 from kit.servers import Server
@@ -88,9 +90,10 @@ def test_a_jury_is_written_probed_priced_run_stopped_taken_up_ranked_and_compare
 
 
 def quick(seen: Seen) -> Do:
-    """Answer at once; the same response is refused again."""
-    refused = seen.model == "b-model" and "Response 1." in seen.prompt
-    return Do(refusal="No.") if refused else Do()
+    """Answer at once, scores that vary; the same response is refused again."""
+    [number] = re.findall(r"Response (\d+)\.", seen.prompt)
+    refused = seen.model == "b-model" and number == "1"
+    return Do(refusal="No.") if refused else Do(verdict(seen, 1 + int(number) % 5))
 
 
 def edit(page: Page, stub: Stub) -> None:
@@ -123,14 +126,17 @@ def probe_and_estimate(page: Page) -> None:
 def ranked_and_compared(page: Page, server: Server, study: Engine, axe: str) -> list[str]:
     """Read the ranking and the cost; two juries are compared once both are chosen."""
     broken = []
-    for view, shown in (("Ranking", "Juries, the best first"), ("Cost", "No cheaper jury")):
+    for view, shown, best in (
+        ("Ranking", "Juries, the best first", "a, b"),
+        ("Cost", "No cheaper jury", "yes"),  # of two that score alike one costs less than both
+    ):
         page.goto(f"{server.address}/jury?view={view}")
-        expect(sheet(page, shown)).to_contain_text("a, b", timeout=WAIT_MS)
+        expect(sheet(page, shown)).to_contain_text(best, timeout=WAIT_MS)
         screens.settle(page)
         broken += screens.violations(page, axe)
     before = [one.times for one in compositions_tried(study)]
     page.goto(f"{server.address}/jury?view=Two+juries&first=a&second=b")
-    expect(sheet(page, "Two juries")).to_be_visible(timeout=WAIT_MS)
+    expect(sheet(page, "of two juries")).to_be_visible(timeout=WAIT_MS)
     wait_settled(page)
     assert [one.times for one in compositions_tried(study)] != before
     return broken + screens.violations(page, axe)

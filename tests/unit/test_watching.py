@@ -1,5 +1,6 @@
 """Falls and drift over periods: the scan, its limits and false alarms, anchors, and what a change is attributed to."""
 
+import json
 import math
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -28,6 +29,7 @@ from calibration.monitoring import (
     without_later,
 )
 from calibration.notes import note
+from calibration.report.charts import chart_periods
 from calibration.scope import scopes
 from calibration.scores import RubricShape
 from calibration.values import AnalysisOptions
@@ -489,3 +491,10 @@ def test_a_planted_change_of_the_benchmarks_is_attributed_to_the_case_mix():
 def test_without_any_change_little_is_blamed():
     found = count()
     assert np.mean([one == "none" for one in found]) >= 0.9
+
+
+@pytest.mark.parametrize("target", [0.4, NAN])
+def test_no_mark_is_drawn_of_nothing_which_has_no_name_for_who_cannot_see_it(target):
+    drawn = json.dumps(chart_periods([row(0, 0.5)], 0.3, target).to_dict())
+    assert '"values": []' not in drawn
+    assert ("target 0.40" in drawn) is math.isfinite(target)
