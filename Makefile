@@ -4,5 +4,5 @@
 check: ; .ci/run
 fix: ; uv run ruff check --fix . && uv run ruff format .
 demo: ; uv run medjury demo
-slow: ; uv run pytest -n auto --dist worksteal -m slow && MEDJURY_TEST_DB=postgres uv run pytest -n auto --dist loadfile -m database
+slow: ; uv run pytest -n auto --dist worksteal -m slow && MEDJURY_TEST_DB=postgres uv run pytest -n auto --dist worksteal -m "database and not slow" tests/study tests/faults
 docs: ; uv run .ci/site # in build/site
