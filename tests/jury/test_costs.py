@@ -313,7 +313,7 @@ def test_what_a_spent_cap_or_a_refused_key_keeps_back_waits_for_no_rate(small_st
 @pytest.mark.parametrize("options", [{}, {"concurrency": 8}])
 def test_jurors_at_one_address_in_the_house_are_asked_one_after_another(engine, write, options):
     many(engine, write, 12)
-    with Stub(lambda seen: Do(seconds=0.002 * (seen.number % 7))) as stub:
+    with Stub(lambda seen: Do(seconds=0.01 * (seen.number % 7))) as stub:
         result = run(engine, panel_at(stub, "a", "b", "c"), **options)
     assert (result.rated, stub.peak > 2) == (36, True)
     names = [seen.model for seen in stub.seen]
@@ -354,7 +354,11 @@ def test_a_server_in_the_house_gets_as_many_requests_as_it_has_slots_unless_the_
     engine, write, vendor, slots, run_at_once, of_panel, most
 ):
     many(engine, write, 30)
-    with Stub(lambda _: Do(seconds=0.1), props={"total_slots": slots}) as stub:
+
+    def script(seen: Seen) -> Do:
+        return Do(seconds=1.0 if seen.number < most else 0.0)  # all that may be are open meanwhile
+
+    with Stub(script, props={"total_slots": slots}) as stub:
         panel = panel_at(stub, "a", vendor=vendor, concurrency=of_panel)
         result = run(engine, panel, concurrency=run_at_once)
     assert (result.rated, stub.peak) == (30, most)

@@ -234,7 +234,7 @@ def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it():
 
 
 def test_no_second_response_of_an_instance_is_sent_before_the_first_has_come(engine, write, stub):
-    stub.script = lambda _: Do(seconds=0.05)
+    stub.script = lambda _: Do(seconds=0.2)
     visits(engine, write, 4, 5)
     assert run(engine, panel_at(stub, vendor="anthropic"), concurrency=16).rated == 20
     assert len({of_instance(seen) for seen in stub.seen[:4]}) == 4  # the firsts go together
