@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import warnings
 from functools import partial
 from importlib import import_module
@@ -36,6 +37,8 @@ MARKS = {
 def pytest_configure(config: pytest.Config) -> None:
     """Let a command leave its connection to a server open, as a process that ends may."""
     gc.disable()  # until all is collected: what test files import stays
+    # Else a shell's job in the background ignores it, and so do the commands that are interrupted.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("filterwarnings", f"ignore:{LEFT_OPEN}:ResourceWarning")  # in a test
     warnings.filterwarnings("ignore", LEFT_OPEN, ResourceWarning)  # after the last one
     # The first draw of a process reads tables from disk, however fast those that follow are.
