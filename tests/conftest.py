@@ -35,7 +35,7 @@ MARKS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a command leave its connection to a server open, as a process that ends may."""
+    """Prepare a run: a command may be interrupted, and leave its connection to a server open."""
     gc.disable()  # until all is collected: what test files import stays
     # Else a shell's job in the background ignores it, and so do the commands that are interrupted.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -5,6 +5,7 @@ whose authors are permuted; all that Streamlit would send is compared.
 """
 
 import re
+from copy import deepcopy
 
 import pytest
 from kit.authored_study import make, permuted, plain, shuffled, turned, unheard
@@ -99,6 +100,6 @@ def sent(element):
     """Return what an element sends; of a table its cells as text, in which times can be told."""
     if element.type != "dataframe":
         return str(element.proto)
-    told = type(element.proto).FromString(element.proto.SerializeToString())
+    told = deepcopy(element.proto)
     told.arrow_data.ClearField("data")
     return f"{told}{element.value.dtypes}\n{element.value.to_csv()}"

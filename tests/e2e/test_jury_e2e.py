@@ -1,6 +1,7 @@
 """The jury screen in Chromium: a run outlives the page, is stopped and taken up, and juries are ranked."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from kit import screens
@@ -31,9 +32,7 @@ def stub():
     """Serve two jurors: slow, so that there is time to stop them; one refuses a response."""
 
     def script(seen: Seen) -> Do:
-        if seen.model == "b-model" and "Response 1." in seen.prompt:
-            return Do(refusal="No.")
-        return Do(seconds=4.0 if "Any fever?" in seen.prompt else 0.0)
+        return replace(quick(seen), seconds=4.0 if "Any fever?" in seen.prompt else 0.0)
 
     with Stub(script) as running:
         yield running
@@ -90,10 +89,14 @@ def test_a_jury_is_written_probed_priced_run_stopped_taken_up_ranked_and_compare
 
 
 def quick(seen: Seen) -> Do:
-    """Answer at once, scores that vary; the same response is refused again."""
-    [number] = re.findall(r"Response (\d+)\.", seen.prompt)
-    refused = seen.model == "b-model" and number == "1"
-    return Do(refusal="No.") if refused else Do(verdict(seen, 1 + int(number) % 5))
+    """Answer at once: one response is refused, and each juror is a point off on every other one."""
+    about = re.search(r"Response (\d+)\.", seen.prompt)
+    if about is None:  # a probe
+        return Do()
+    number, is_b = int(about[1]), seen.model == "b-model"
+    if is_b and number == 1:
+        return Do(refusal="No.")
+    return Do(verdict(seen, min(1 + number % 5 + (number % 2 == is_b), 5)))
 
 
 def edit(page: Page, stub: Stub) -> None:
@@ -126,12 +129,9 @@ def probe_and_estimate(page: Page) -> None:
 def ranked_and_compared(page: Page, server: Server, study: Engine, axe: str) -> list[str]:
     """Read the ranking and the cost; two juries are compared once both are chosen."""
     broken = []
-    for view, shown, best in (
-        ("Ranking", "Juries, the best first", "a, b"),
-        ("Cost", "No cheaper jury", "yes"),  # of two that score alike one costs less than both
-    ):
+    for view, shown in (("Ranking", "Juries, the best first"), ("Cost", "No cheaper jury")):
         page.goto(f"{server.address}/jury?view={view}")
-        expect(sheet(page, shown)).to_contain_text(best, timeout=WAIT_MS)
+        expect(sheet(page, shown)).to_contain_text("a, b", timeout=WAIT_MS)
         screens.settle(page)
         broken += screens.violations(page, axe)
     before = [one.times for one in compositions_tried(study)]
